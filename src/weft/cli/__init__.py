@@ -1,0 +1,1 @@
+"""The `weft` command: one file per verb."""

@@ -1,0 +1,60 @@
+"""`weft embed`: vectors for the texts of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def embed(
+    model: Annotated[str, typer.Argument(help="[bold]minilm[/] (packaged), a Hugging Face folder, or a Hub id.")],
+    input: Annotated[
+        Path, typer.Option("--input", "-i", help="Texts: .txt (one per line), .csv, .tsv, .jsonl, .parquet.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Vectors: .npy (sentences), .parquet or .jsonl.")],
+    column: Annotated[str, typer.Option(help="Column that holds the text.")] = "text",
+    level: Annotated[
+        Literal["sentence", "word", "token"], typer.Option(help="One vector per text, per word, or per token.")
+    ] = "sentence",
+    pooling: Annotated[
+        Literal["mean", "cls"], typer.Option(help="A sentence is the mean of its tokens, or its first.")
+    ] = "mean",
+    layers: Annotated[Literal["last", "last4"], typer.Option(help="Last layer, or mean of the last four.")] = "last",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length 1.")] = False,
+    truncation: Annotated[
+        Literal["head", "tail", "head_tail"], typer.Option(help="Which part of a text that is too long stays.")
+    ] = "head",
+    max_length: Annotated[
+        int | None, typer.Option(min=3, help="Tokens per text; as many as the encoder takes by default.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hub id.")] = None,
+) -> None:
+    """Turn every text of a file into vectors, in the order of the file.
+
+    Example: [cyan]weft embed minilm --input messages.csv --column message --output vectors.npy[/]
+    """
+    from weft.cli.progress import console, counting
+    from weft.embed import EmbedOptions, TextVectors, load_encoder, truncation_notice
+    from weft.text.reading import read_column
+    from weft.vectors import check_target, write_vectors
+
+    options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
+    check_target(output, level)
+    rows = sum(1 for _ in read_column(input, column))  # finds every fault of the file before the work begins
+    encoder = load_encoder(model, revision=revision)
+    limit = encoder.limit(options)
+    cut = 0
+
+    def watched() -> Iterator[TextVectors]:
+        nonlocal cut
+        for one in counting(encoder.stream(read_column(input, column), options), rows, "texts"):
+            cut += one.dropped > 0
+            yield one
+
+    write_vectors(output, watched(), encoder.encoder.config.hidden_size, level)
+    if cut:
+        console.print(f"[yellow]{truncation_notice(cut, rows, limit)} ({truncation} kept)[/]")
+    console.print(f"{rows:,} texts → {output}")

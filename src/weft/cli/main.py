@@ -1,0 +1,52 @@
+"""The `weft` command: gathers the verbs and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from weft.cli import embed
+from weft.errors import WeftError
+
+app = typer.Typer(
+    name="weft",
+    help="One encoder, many tasks, few labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"weft {version('weft')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One encoder, many tasks, few labels: turn a pretrained BERT into a model for many text tasks at once."""
+
+
+app.command("embed")(embed.embed)
+
+
+def main() -> None:
+    """Run the command. Exit 0 when done, 1 for a WeftError, 2 for wrong usage, 130 when interrupted."""
+    try:
+        app()
+    except WeftError as error:
+        typer.secho(f"weft: {error}", fg="red", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.secho("weft: interrupted; nothing half-written was left behind", fg="yellow", err=True)
+        sys.exit(130)

@@ -1,0 +1,75 @@
+"""Self-attention over packed tokens: every row attends to itself alone, through the fused kernel."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.encoder.dropout import dropout
+from weft.encoder.seams import Seams
+from weft.tensors import Batch, softmax_per_row
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with its output projection."""
+
+    def __init__(self, width: int, heads: int, p: float, index: int = 0) -> None:
+        super().__init__()
+        self.index, self.heads, self.p = index, heads, p
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Tensor | None]:
+        """Let every token gather from its own row.
+
+        Args:
+            x: token states, (T, H).
+            show: also return where each row's first token looks.
+
+        Returns:
+            the gathered states, (T, H), and with `show` the first tokens' attention, (T, N), summing to 1 over the
+            tokens of each row.
+        """
+        q, k, v = seams.at_qkv(self.query(x), self.key(x), self.value(x), self, batch)
+        gathered = attend(q, k, v, self.heads, batch, self.p if self.training else 0.0)
+        k, v = self.split_heads(k), self.split_heads(v)
+        q_first = self.split_heads(q[batch.starts])
+        readout = seams.at_readout(q_first, k, v, self, batch)
+        if readout is not None:
+            gathered = gathered.index_copy(0, batch.starts, readout.flatten(1).to(gathered.dtype))
+        return self.output(gathered), first_token_attention(q_first, k, batch) if show else None
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """(…, H) → (…, N, D)."""
+        return x.view(*x.shape[:-1], self.heads, -1)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, heads: int, batch: Batch, p: float = 0.0) -> Tensor:
+    """Scaled dot-product attention within each row, (T, H) → (T, H).
+
+    Rows of equal length lie side by side (see `tensors.pack`), so each run of them is a dense block that the fused
+    kernel takes as a view: nothing is copied, padded or masked.
+    """
+    kernel = attend_with_dropout if p and q.device.type == "cpu" else F.scaled_dot_product_attention
+    sizes = [rows * length for rows, length in batch.runs]
+    blocks = []
+    for (rows, _), *qkv in zip(batch.runs, q.split(sizes), k.split(sizes), v.split(sizes), strict=True):
+        dense = (x.view(rows, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in qkv)
+        block = kernel(*dense, dropout_p=p)  # type: ignore[misc]
+        blocks.append(block.transpose(1, 2).reshape(-1, q.shape[1]))
+    return torch.cat(blocks) if len(blocks) > 1 else blocks[0]
+
+
+def attend_with_dropout(q: Tensor, k: Tensor, v: Tensor, dropout_p: float) -> Tensor:
+    """What the fused kernel computes, for the processor, where it knows no dropout; (…, length, D) each."""
+    weights = torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, -1)
+    return dropout(weights, dropout_p) @ v
+
+
+def first_token_attention(q_first: Tensor, k: Tensor, batch: Batch) -> Tensor:
+    """Where each row's first token looks, (T, N), from its query (B, N, D) and all keys (T, N, D)."""
+    scores = (q_first[batch.row_of] * k).sum(-1) * k.shape[-1] ** -0.5
+    return softmax_per_row(scores, batch)

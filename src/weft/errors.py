@@ -1,0 +1,67 @@
+"""Every error weft raises on purpose.
+
+    WeftError
+    ├── ConfigError        a choice in a config file or an argument is not possible
+    ├── DataError          an input file or text cannot be read (carries file, line, column)
+    ├── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
+    └── ExportError        a model cannot be written in another format
+
+A message says where, what was received, what is allowed and what to do. It never contains a user's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class WeftError(Exception):
+    """Something the user can mend; anything else that escapes weft is a bug of ours."""
+
+
+class ConfigError(WeftError):
+    """A choice that is not possible; `faults` lists every one found, not only the first."""
+
+    def __init__(self, *faults: str) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class DataError(WeftError):
+    """Input that cannot be read, with its place."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        self.file, self.line, self.column = file, line, column
+        places = [
+            str(file) if file is not None else "",
+            f"line {line}" if line is not None else "",
+            f"column {column!r}" if column is not None else "",
+        ]
+        where = ", ".join(place for place in places if place)
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class CheckpointError(WeftError):
+    """A model folder that cannot be used, with the names of the tensors concerned."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        missing: Iterable[str] = (),
+        surplus: Iterable[str] = (),
+        mismatched: Iterable[str] = (),
+    ) -> None:
+        self.missing, self.surplus, self.mismatched = tuple(missing), tuple(surplus), tuple(mismatched)
+        super().__init__(message)
+
+
+class ExportError(WeftError):
+    """A model that cannot be written in another format."""

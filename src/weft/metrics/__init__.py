@@ -1,0 +1,1 @@
+"""Scores from predictions and gold, with intervals, calibration and thresholds; numpy and scipy only."""

@@ -1,0 +1,28 @@
+"""Pooling: one state per row out of the states of its tokens, one kind per file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import nn
+
+from weft.spec import Spec
+
+
+class Pooler(Spec, root=True):
+    """The root of all poolers.
+
+    A kind builds a module whose forward takes `States` and returns (B, H), rows in the order of the batch. Each row's
+    result depends on that row's tokens alone.
+    """
+
+    def layers(self, depth: int) -> tuple[int, ...]:
+        """The hidden states to ask of an encoder of `depth` blocks, as `Encoder.forward` counts them; none here.
+
+        The final states (`States.tokens`) are always there and need no asking.
+        """
+        return ()
+
+    @abstractmethod
+    def build(self, width: int) -> nn.Module:
+        """A module that takes `States` of that width H and returns (B, H)."""

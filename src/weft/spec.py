@@ -1,0 +1,121 @@
+"""Spec: every choice a user can make, as a small frozen class that names its `kind`.
+
+A room of choices (`losses`, `pooling`, `sampling`, …) has one root class in its `__init__.py`, and one file per choice:
+
+    class Loss(Spec, root=True): ...                 # weft/losses/__init__.py
+
+    class Focal(Loss):                               # weft/losses/focal.py
+        kind: Literal["focal"] = "focal"
+        gamma: float = 2.0
+
+Wherever a config asks for a `Loss`, it takes `{kind = "focal", gamma = 1.0}`, or just `"focal"`. Subclassing is
+registering; the room's files are imported once, when a kind is first looked up. There is no other registry.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from weft.errors import ConfigError
+
+
+class Spec(BaseModel):
+    """A frozen set of options; unknown options are faults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+    _root: ClassVar[type[Spec] | None] = None
+    _registered: ClassVar[dict[str, type[Spec]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__()  # `root` is for pydantic's later call below, when the fields are known
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, root: bool = False, **kwargs: Any) -> None:
+        if root:
+            cls._root, cls._registered = cls, {}
+        elif cls._root is not None and "kind" in cls.model_fields:
+            cls._root._registered[cls.model_fields["kind"].default] = cls
+
+    @classmethod
+    def kinds(cls) -> dict[str, type[Self]]:
+        """Every kind of this root, by name."""
+        package = sys.modules[cls.__module__]
+        for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+        return dict(sorted(cls._registered.items()))  # type: ignore[arg-type]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _choose(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """On a root, hand over to the class of the `kind`; elsewhere, say which keys are allowed."""
+        if isinstance(value, cls):
+            return handler(value)
+        if cls._root is cls:
+            value = {"kind": value} if isinstance(value, str) else value
+            return cls._of_kind(value.get("kind") if isinstance(value, dict) else None).model_validate(value)
+        try:
+            return handler(value)
+        except ValidationError as error:
+            allowed = [field.alias or name for name, field in cls.model_fields.items()]
+            lines = [_explain(fault, allowed) for fault in error.errors()]
+            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+    @classmethod
+    def _of_kind(cls, kind: Any) -> type[Self]:
+        kinds = cls.kinds()
+        if kind not in kinds:
+            raise _fault(f"kind {kind!r} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
+        return kinds[kind]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data from which `model_validate` builds an equal Spec; options that are None are left out."""
+        return self.model_dump(mode="json", exclude_none=True, serialize_as_any=True, by_alias=True)
+
+
+S = TypeVar("S", bound=Spec)
+
+
+def parse(spec: type[S], data: Any) -> S:
+    """Build a Spec, or raise one ConfigError that names every fault by its dotted path."""
+    try:
+        return spec.model_validate(data)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'config'}: {fault['msg']}" for fault in error.errors()]
+        raise ConfigError(*faults) from None
+
+
+def _explain(fault: ErrorDetails, allowed: list[str]) -> InitErrorDetails:
+    """A fault in our own words; what has been explained further inside stays as it is."""
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        name = fault["loc"][-1]
+        message = f"unknown key{nearest(name, allowed) or '; allowed: ' + ', '.join(allowed)}"
+    elif fault["type"] == "missing":
+        message = "is required"
+    elif fault["type"] not in ("weft", "value_error"):
+        message = f"{message[:1].lower()}{message[1:]}; received {_short(fault['input'])}"
+    return InitErrorDetails(type=_fault(message), loc=fault["loc"], input=fault["input"])
+
+
+def _fault(message: str) -> PydanticCustomError:
+    return PydanticCustomError("weft", "{message}", {"message": message})
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def nearest(name: Any, allowed: Iterable[Any]) -> str:
+    """`; did you mean 'x'?` where one of the allowed names is near, else nothing."""
+    close = get_close_matches(str(name), [str(a) for a in allowed], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

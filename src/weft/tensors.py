@@ -1,0 +1,112 @@
+"""The tensors that flow through a model, with their shapes.
+
+Shape letters, the same everywhere in weft:
+
+    B  rows (texts or pairs)          H  width of a state
+    T  tokens of all rows together    N  attention heads
+    S  tokens of the longest row      D  width of one head, H / N
+    L  labels
+
+Tokens are packed: the rows lie end to end in one line of T tokens and no padding exists. Rows of equal length lie
+side by side, so that attention can treat each such run as one dense block. Where a row lies is in `starts`, in the
+order in which the caller gave the rows; nobody outside this file needs to know that they were moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The packed tokens of B rows, all of one task."""
+
+    ids: Tensor  # (T,) vocabulary ids
+    segments: Tensor  # (T,) 0 for the first text, 1 for the second of a pair
+    positions: Tensor  # (T,) 0, 1, 2, … within each row
+    row_of: Tensor  # (T,) the row each token belongs to
+    starts: Tensor  # (B,) where each row's first token lies
+    lengths: Tensor  # (B,) tokens of each row
+    runs: tuple[tuple[int, int], ...]  # (rows, tokens per row) of each run of equal rows, in packed order
+    task: str = ""
+    targets: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return self.starts.shape[0]
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        moved = {name: getattr(self, name).to(device) for name in _TENSORS}
+        return replace(self, **moved, targets={name: value.to(device) for name, value in self.targets.items()})
+
+
+_TENSORS = ("ids", "segments", "positions", "row_of", "starts", "lengths")
+
+
+def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None, task: str = "") -> Batch:
+    """Lay rows of token ids end to end, equal lengths side by side.
+
+    Every row needs at least one token. Without `segments` every token is of segment 0.
+    """
+    sizes = [len(row) for row in rows]
+    if not sizes or min(sizes) == 0:
+        raise ValueError("a batch needs at least one row, and every row at least one token")
+    order = sorted(range(len(rows)), key=sizes.__getitem__)
+    row = torch.tensor(order)
+    length = torch.tensor(sizes)
+    packed_lengths = length[row]
+    packed_starts = packed_lengths.cumsum(0) - packed_lengths
+    ids = torch.tensor(list(chain.from_iterable(rows[i] for i in order)))
+    return Batch(
+        ids=ids,
+        segments=torch.zeros_like(ids)
+        if segments is None
+        else torch.tensor(list(chain.from_iterable(segments[i] for i in order))),
+        positions=torch.arange(len(ids)) - packed_starts.repeat_interleave(packed_lengths),
+        row_of=row.repeat_interleave(packed_lengths),
+        starts=torch.empty_like(row).scatter_(0, row, packed_starts),
+        lengths=length,
+        runs=tuple((len(list(group)), size) for size, group in groupby(sizes[i] for i in order)),
+        task=task,
+    )
+
+
+@dataclass(frozen=True)
+class States:
+    """What the encoder says about every token of a batch."""
+
+    tokens: Tensor  # (T, H) the last layer's states
+    batch: Batch
+    layers: Mapping[int, Tensor] = field(default_factory=dict)  # (T, H) each, only those asked for; 0 = embeddings
+    attention: Mapping[int, Tensor] = field(default_factory=dict)  # (T, N) each: see `Encoder.forward`
+
+    def first(self) -> Tensor:
+        """The state of each row's first token, (B, H)."""
+        return self.tokens[self.batch.starts]
+
+    def mean(self) -> Tensor:
+        """The mean state of each row's tokens, (B, H)."""
+        total = self.tokens.new_zeros(self.batch.rows, self.tokens.shape[1])
+        total = total.index_add(0, self.batch.row_of, self.tokens)
+        return total / self.batch.lengths.unsqueeze(1).to(total.dtype)
+
+    def row(self, index: int) -> Tensor:
+        """The states of one row, (length, H)."""
+        start, length = int(self.batch.starts[index]), int(self.batch.lengths[index])
+        return self.tokens[start : start + length]
+
+
+def softmax_per_row(scores: Tensor, batch: Batch) -> Tensor:
+    """Softmax over the tokens of each row, for packed scores (T, N)."""
+    row = batch.row_of.unsqueeze(1).expand_as(scores)
+    top = scores.new_zeros(batch.rows, scores.shape[1])
+    top = top.scatter_reduce(0, row, scores.detach(), "amax", include_self=False)
+    weights = (scores - top[batch.row_of]).exp()
+    total = weights.new_zeros(top.shape).index_add(0, batch.row_of, weights)
+    return weights / total[batch.row_of]

@@ -1,0 +1,1 @@
+"""Text without torch: reading, tokenizing, labels."""

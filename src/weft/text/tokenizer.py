@@ -1,0 +1,201 @@
+"""Texts to token ids and back to characters, on the Hugging Face `tokenizers` library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import tokenizers
+from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
+from tokenizers.implementations.byte_level_bpe import ByteLevelBPETokenizer
+from tokenizers.processors import RobertaProcessing
+
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.files import write_atomically
+from weft.text.reading import holds_half_character
+
+Text = str | tuple[str, str]  # a text, or a pair of texts
+Truncation = Literal["head", "tail", "head_tail"]
+
+FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+_ROBERTA_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text or pair as tokens.
+
+    The last three are empty unless offsets were asked for. They have one entry per token; special tokens have no text
+    and no word, and the offset (0, 0). Offsets leave out blanks at either end, whatever the tokenizer counts to a
+    token, so that a token of blanks only covers no character.
+    """
+
+    ids: list[int]
+    segments: list[int]
+    dropped: int  # tokens of the text that did not fit
+    offsets: Sequence[tuple[int, int]] = ()  # characters [start, end) of the text as the user wrote it
+    texts: Sequence[int | None] = ()  # 0 the first text, 1 the second of a pair
+    words: Sequence[int | None] = ()  # number of the word within its text
+
+    def word_groups(self) -> list[tuple[int, int, list[int]]]:
+        """Start, end (characters) and token places of every word, in order; needs offsets.
+
+        Words of blanks only, which byte-level tokenizers know, are left out.
+        """
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, (text, word) in enumerate(zip(self.texts, self.words, strict=True)):
+            if text is not None and word is not None:
+                groups.setdefault((text, word), []).append(place)
+        return [(*span, places) for places in groups.values() if (span := self._span(places))]
+
+    def _span(self, places: Sequence[int]) -> tuple[int, int] | None:
+        """The characters from the first to the last of these tokens that cover any."""
+        spans = [span for span in (self.offsets[place] for place in places) if span[0] < span[1]]
+        return (spans[0][0], spans[-1][1]) if spans else None
+
+
+class Tokenizer:
+    """A trained tokenizer. Truncation is chosen per call and always counted, never silent."""
+
+    def __init__(self, backend: tokenizers.Tokenizer, settings: Mapping[str, Any] | None = None) -> None:
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend = backend
+        self.settings = settings  # tokenizer_config.json as it came, without which transformers lower-cases every text
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Tokenizer:
+        """The tokenizer of a model folder, from `tokenizer.json` or from the older vocabulary files."""
+        try:
+            settings = json.loads((folder / SETTINGS).read_text("utf-8")) if (folder / SETTINGS).exists() else None
+            return cls(_read_backend(folder, settings or {}), settings)
+        except CheckpointError:
+            raise
+        except Exception as error:  # the library raises bare Exception for every kind of damage
+            raise CheckpointError(f"the tokenizer in {folder} cannot be read ({error}); copy its files anew") from None
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json`, and `tokenizer_config.json` where there was one, into a folder."""
+        write_atomically(folder / FILE, lambda path: self.backend.save(str(path)))
+        if self.settings is not None:
+            settings = json.dumps(self.settings, indent=2) + "\n"
+            write_atomically(folder / SETTINGS, lambda path: path.write_text(settings, encoding="utf-8"))
+
+    @property
+    def size(self) -> int:
+        """One more than the highest id, special and added tokens included."""
+        return max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    def encode(
+        self,
+        texts: Sequence[Text],
+        *,
+        max_length: int,
+        truncation: Truncation = "head",
+        offsets: bool = False,
+    ) -> list[Encoded]:
+        """Tokenize texts or pairs, special tokens added, none longer than `max_length` tokens.
+
+        What does not fit is dropped from the end (`head` stays), the beginning (`tail` stays) or the middle
+        (`head_tail`), from the longer text of a pair first; `Encoded.dropped` counts it.
+        """
+        if truncation not in get_args(Truncation):
+            raise ConfigError(f"truncation {truncation!r} is not one of: {', '.join(get_args(Truncation))}")
+        check_texts(texts)
+        encode = self.backend.encode_batch if offsets else self.backend.encode_batch_fast
+        pairs = zip(texts, encode(texts), strict=True)
+        return [_fit(text, encoding, max_length, truncation, offsets) for text, encoding in pairs]
+
+
+def check_texts(texts: Sequence[Text], first: int = 0) -> None:
+    """Raise for the first thing that is not a text, by its row (counted from `first`) and type, never by its content."""
+    refuse_bare_text(texts)
+    for row, text in enumerate(texts, first):
+        parts = text if isinstance(text, tuple) and len(text) == 2 else (text,)
+        if not all(isinstance(part, str) for part in parts):
+            kinds = " and ".join(type(part).__name__ for part in parts)
+            raise DataError(f"row {row} is not a text but {kinds}; allowed: a str, or a pair of them as a tuple")
+        if any(holds_half_character(part) for part in parts):
+            raise DataError(f"row {row} holds half a character (a lone surrogate); decode its source as UTF-8")
+
+
+def refuse_bare_text(texts: Iterable[Text]) -> None:
+    """Raise for a text where texts are expected, which would be taken for a list of its characters."""
+    if isinstance(texts, str):
+        raise DataError("received one text where a list of texts is expected; put it into a list")
+
+
+def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> Encoded:
+    columns: list[Sequence[Any]] = [encoding.ids, encoding.type_ids]
+    if offsets:
+        columns += [_trimmed(encoding, text), encoding.sequence_ids, encoding.word_ids]
+    dropped = max(0, len(encoding.ids) - limit)
+    if dropped:
+        keep = kept_places(encoding.sequence_ids, limit, truncation)
+        columns = [[column[place] for place in keep] for column in columns]
+    ids, segments, *places = columns
+    return Encoded(list(ids), list(segments), dropped, *places)
+
+
+def _trimmed(encoding: Any, text: Text) -> list[tuple[int, int]]:
+    """The offsets of all tokens without the blanks at their ends."""
+    parts = text if isinstance(text, tuple) else (text,)
+    return [
+        span if part is None else _trim(parts[part], *span)
+        for part, span in zip(encoding.sequence_ids, encoding.offsets, strict=True)
+    ]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    inner = text[start:end].lstrip()
+    return end - len(inner), end - len(inner) + len(inner.rstrip())
+
+
+def kept_places(texts: Sequence[int | None], limit: int, truncation: Truncation) -> list[int]:
+    """The token places that stay when a row is cut to `limit` tokens: all special ones, and of each text a part."""
+    places: dict[int, list[int]] = {0: [], 1: []}
+    special: list[int] = []
+    for place, text in enumerate(texts):
+        (special if text is None else places[text]).append(place)
+    room = limit - len(special)
+    if room < 1:
+        raise ConfigError(f"max_length {limit} leaves no room for text beside {len(special)} special tokens")
+    shorter = min(len(places[0]), len(places[1]), room // 2)
+    sizes = (room - shorter, shorter) if len(places[0]) >= len(places[1]) else (shorter, room - shorter)
+    return sorted(special + _part(places[0], sizes[0], truncation) + _part(places[1], sizes[1], truncation))
+
+
+def _part(places: list[int], size: int, truncation: Truncation) -> list[int]:
+    if size >= len(places):
+        return places
+    tail = {"head": 0, "tail": size, "head_tail": size // 2}[truncation]
+    return places[: size - tail] + places[len(places) - tail :]
+
+
+def _read_backend(folder: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """`tokenizer.json`, else WordPiece (`vocab.txt`), else byte-level BPE (`vocab.json`, `merges.txt`)."""
+    if (folder / FILE).exists():
+        return tokenizers.Tokenizer.from_file(str(folder / FILE))
+    if (folder / "vocab.txt").exists():
+        return BertWordPieceTokenizer(
+            str(folder / "vocab.txt"),
+            lowercase=options.get("do_lower_case", True),
+            strip_accents=options.get("strip_accents"),
+            handle_chinese_chars=options.get("tokenize_chinese_chars", True),
+        )._tokenizer
+    if (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
+        space = bool(options.get("add_prefix_space", False))
+        backend = ByteLevelBPETokenizer(
+            str(folder / "vocab.json"), str(folder / "merges.txt"), add_prefix_space=space
+        )._tokenizer
+        ends = {name: (token, backend.token_to_id(token) or 0) for name, token in (("cls", "<s>"), ("sep", "</s>"))}
+        backend.post_processor = RobertaProcessing(ends["sep"], ends["cls"], add_prefix_space=space)
+        backend.add_special_tokens([token for token in _ROBERTA_SPECIAL if backend.token_to_id(token) is not None])
+        return backend
+    raise CheckpointError(
+        f"{folder} has no {FILE} (nor vocab.txt, nor vocab.json with merges.txt). Where you have transformers, "
+        "AutoTokenizer.from_pretrained(folder).save_pretrained(folder) writes it"
+    )

@@ -1,0 +1,111 @@
+"""The house rules, kept by reading the source: who may import whom, and which names are public."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import weft
+
+SOURCE = Path(weft.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# Floors of the house, from the top down; a module imports from its own floor or from one below.
+FLOORS = [
+    {"cli", "serve", "__main__"},
+    {"training", "predict", "evaluate", "export", "reports", "demo", "check", "embed", "vectors"},
+    {"model"},
+    {"tasks", "conditioning", "experiment"},
+    {"pooling", "losses", "layers", "heads", "encoder", "checkpoints", "baselines"},
+    {"text", "sampling", "metrics", "tensors", "records", "spec", "files", "errors"},
+]
+WITHOUT_TORCH = {"text", "sampling", "metrics", "spec", "errors", "records", "files", "cli"}
+NO_SIBLINGS = {"tasks", "conditioning", "losses", "sampling", "pooling"}
+NEVER = {"transformers", "pickle", "joblib", "requests", "urllib"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imports(path: Path, everywhere: bool = True) -> list[str]:
+    """Modules a file imports; with `everywhere=False` only those imported when the file itself is."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    nodes = [n for n in (ast.walk(tree) if everywhere else ast.iter_child_nodes(tree)) if n not in typing_only]
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def floor(name: str) -> int:
+    return next(level for level, rooms in enumerate(FLOORS) if name in rooms)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_downward_and_stay_within_the_rules(path: Path) -> None:
+    here = room(path)
+    if here == "__init__":
+        return
+    for module in imports(path):
+        parts = module.split(".")
+        assert parts[0] not in NEVER, f"{path} imports {module}"
+        if parts[0] == "weft" and len(parts) > 1:
+            assert floor(parts[1]) >= floor(here), f"{here} imports upward: {module}"
+            if here in NO_SIBLINGS and path.name != "__init__.py" and parts[1] == here and len(parts) > 3:
+                raise AssertionError(f"{path} imports its sibling {module}")
+    if here in WITHOUT_TORCH:
+        assert not [m for m in imports(path, everywhere=here != "cli") if m.split(".")[0] == "torch"], path
+
+
+def test_every_room_is_on_a_floor() -> None:
+    known = set().union(*FLOORS) | {"__init__"}
+    assert {room(path) for path in FILES} <= known
+
+
+def test_the_public_names_are_exactly_these_and_all_resolve() -> None:
+    assert weft.__all__ == [
+        "CheckpointError",
+        "ConfigError",
+        "DataError",
+        "ExportError",
+        "TextEncoder",
+        "TruncationWarning",
+        "WeftError",
+        "load_encoder",
+    ]
+    assert all(getattr(weft, name).__name__ == name for name in weft.__all__)
+    with pytest.raises(AttributeError, match="public names"):
+        _ = weft.nothing
+
+
+def test_nothing_prints_or_evaluates() -> None:
+    for path in FILES:
+        calls = [
+            n.func.id
+            for n in ast.walk(ast.parse(path.read_text()))
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+        ]
+        assert not {"print", "eval", "exec"} & set(calls), path
+
+
+def test_ruff_and_mypy_are_quiet() -> None:
+    import subprocess
+    import sys
+
+    top = SOURCE.parent.parent
+    for command in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
+        done = subprocess.run([sys.executable, "-m", *command], cwd=top, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"

@@ -1,0 +1,457 @@
+"""Scores agree with scikit-learn and scipy, and stay defined where those warn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics as reference
+
+from weft.metrics.bootstrap import interval, paired_difference
+from weft.metrics.calibration import (
+    expected_calibration_error,
+    fit_temperature,
+    fit_temperature_binary,
+    reliability,
+)
+from weft.metrics.classification import (
+    classification_scores,
+    confusion,
+    count,
+    label_ids,
+    per_class,
+    scores_of,
+)
+from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class, multilabel_scores
+from weft.metrics.regression import regression_scores
+from weft.metrics.thresholds import best_threshold
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+LABELS = ["a", "b", "c", "d"]
+quick = settings(max_examples=60, deadline=None)
+answers = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=40)
+label_sets = st.sets(st.sampled_from(LABELS))
+
+
+# Classification
+
+
+@quick
+@given(answers)
+def test_classification_scores_agree_with_scikit_learn(rows: list[tuple[str, str]]) -> None:
+    gold, predicted = [row[0] for row in rows], [row[1] for row in rows]
+    used = sorted({*gold, *predicted})
+    precision, recall, f1, _ = reference.precision_recall_fscore_support(
+        gold, predicted, labels=used, average="macro", zero_division=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns where only one label occurs
+        matthews = reference.matthews_corrcoef(gold, predicted)
+    assert classification_scores(gold, predicted, LABELS) == pytest.approx(
+        {
+            "accuracy": reference.accuracy_score(gold, predicted),
+            "f1_macro": f1,
+            "f1_micro": reference.f1_score(gold, predicted, labels=LABELS, average="micro"),
+            "precision_macro": precision,
+            "recall_macro": recall,
+            "matthews_correlation": matthews,
+        }
+    )
+
+
+@quick
+@given(answers)
+def test_per_class_and_confusion_agree_with_scikit_learn(rows: list[tuple[str, str]]) -> None:
+    gold, predicted = [row[0] for row in rows], [row[1] for row in rows]
+    expected = reference.precision_recall_fscore_support(gold, predicted, labels=LABELS, zero_division=0)
+    table = per_class(gold, predicted, LABELS)
+    assert list(table) == LABELS
+    for column, name in zip(expected, ("precision", "recall", "f1", "support"), strict=True):
+        assert [table[label][name] for label in LABELS] == pytest.approx(list(column))
+    assert confusion(gold, predicted, LABELS) == reference.confusion_matrix(gold, predicted, labels=LABELS).tolist()
+
+
+def test_confusion_has_gold_in_rows_and_predicted_in_columns() -> None:
+    assert confusion(["a", "a"], ["b", "b"], ["a", "b"]) == [[0, 2], [0, 0]]
+
+
+def test_a_label_nobody_used_does_not_enter_macro_means() -> None:
+    assert classification_scores(["a", "b"], ["a", "b"], LABELS)["f1_macro"] == 1.0
+    assert per_class(["a"], ["a"], LABELS)["d"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0.0}
+
+
+def test_a_label_only_predicted_does_enter_macro_means() -> None:
+    scores = classification_scores(["a", "a"], ["a", "b"], LABELS)
+    assert scores["recall_macro"] == 0.25
+    assert scores["f1_macro"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("predicted", [["a", "a"], ["a", "b"]])
+def test_matthews_correlation_is_zero_when_gold_has_one_class(predicted: list[str]) -> None:
+    assert classification_scores(["a", "a"], predicted, LABELS)["matthews_correlation"] == 0.0
+
+
+def test_matthews_correlation_survives_counts_beyond_64_bits() -> None:
+    matrix = np.array([[10**8, 0], [0, 10**8]])
+    assert scores_of(matrix)["matthews_correlation"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "labels", "message"),
+    [
+        (["a"], ["a", "b"], LABELS, "1 gold rows but 2 predicted rows"),
+        (["x"], ["a"], LABELS, "label 'x' is not one of the 4 labels"),
+        (["a"], ["a"], ["a", "a"], "distinct"),
+        ([], [], LABELS, "no rows"),
+    ],
+)
+def test_impossible_rows_are_refused(gold: list[str], predicted: list[str], labels: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        classification_scores(gold, predicted, labels)
+    with pytest.raises(ValueError, match=message):
+        multilabel_scores([[name] for name in gold], [[name] for name in predicted], labels)
+
+
+# Multi-label
+
+
+@quick
+@given(st.lists(st.tuples(label_sets, label_sets), min_size=1, max_size=30))
+def test_multilabel_scores_agree_with_scikit_learn(rows: list[tuple[set[str], set[str]]]) -> None:
+    gold, predicted = [row[0] for row in rows], [row[1] for row in rows]
+    truth, guess = label_matrix(gold, LABELS).astype(int), label_matrix(predicted, LABELS).astype(int)
+    precision, recall, f1, _ = reference.precision_recall_fscore_support(
+        truth, guess, average="micro", zero_division=0
+    )
+    used = [place for place in range(len(LABELS)) if truth[:, place].any() or guess[:, place].any()]
+    macro = reference.f1_score(truth, guess, labels=used, average="macro", zero_division=0) if used else 0.0
+    assert multilabel_scores(gold, predicted, LABELS) == pytest.approx(
+        {
+            "f1_micro": f1,
+            "f1_macro": macro,
+            "precision_micro": precision,
+            "recall_micro": recall,
+            "exact_match": reference.accuracy_score(truth, guess),
+        }
+    )
+    expected = reference.precision_recall_fscore_support(truth, guess, zero_division=0)
+    table = multilabel_per_class(gold, predicted, LABELS)
+    for column, name in zip(expected, ("precision", "recall", "f1", "support"), strict=True):
+        assert [table[label][name] for label in LABELS] == pytest.approx(list(column))
+
+
+def test_label_matrix_marks_the_place_of_each_label() -> None:
+    assert label_matrix([["c", "a", "a"], []], LABELS).tolist() == [[True, False, True, False], [False] * 4]
+
+
+def test_rows_without_labels_have_zero_f1_and_an_exact_match() -> None:
+    scores = multilabel_scores([[], []], [[], []], LABELS)
+    assert (scores["f1_micro"], scores["f1_macro"], scores["exact_match"]) == (0.0, 0.0, 1.0)
+
+
+def test_a_string_is_not_read_as_a_collection_of_labels() -> None:
+    with pytest.raises(ValueError, match="row 1 is one string"):
+        multilabel_scores([["a"], "ab"], [["a"], ["b"]], LABELS)
+
+
+def test_one_label_per_row_gives_the_f1_of_single_label_classification() -> None:
+    gold, predicted = ["a", "b", "b", "c"], ["a", "b", "c", "d"]
+    many = matrix_scores(label_matrix([[g] for g in gold], LABELS), label_matrix([[p] for p in predicted], LABELS))
+    one = classification_scores(gold, predicted, LABELS)
+    assert many["f1_micro"] == pytest.approx(one["f1_micro"])
+    assert many["f1_macro"] == pytest.approx(one["f1_macro"])
+
+
+# Regression
+
+
+@quick
+@given(st.integers(2, 60), st.integers(0, 10_000), st.booleans())
+def test_regression_scores_agree_with_scipy(size: int, seed: int, rounded: bool) -> None:
+    draw = np.random.default_rng(seed)
+    gold = draw.normal(size=size)
+    predicted = gold + draw.normal(size=size)
+    if rounded:  # many equal values, as human ratings have
+        gold, predicted = gold.round(), predicted.round()
+    assume(np.ptp(gold) > 0 and np.ptp(predicted) > 0)
+    scores = regression_scores(gold.tolist(), predicted.tolist())
+    assert scores == pytest.approx(
+        {
+            "pearson": np.corrcoef(gold, predicted)[0, 1],
+            "spearman": stats.spearmanr(gold, predicted).statistic,
+            "mse": reference.mean_squared_error(gold, predicted),
+            "mae": reference.mean_absolute_error(gold, predicted),
+        },
+        abs=1e-9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"),
+    [([0.1] * 10, [float(i) for i in range(10)]), ([1.0, 2.0], [0.3, 0.3]), ([0.0] * 3, [0.0] * 3), ([2.0], [5.0])],
+)
+def test_constant_scores_have_zero_correlation(gold: list[float], predicted: list[float]) -> None:
+    scores = regression_scores(gold, predicted)
+    assert scores["pearson"] == scores["spearman"] == 0.0
+    assert scores["mae"] == pytest.approx(reference.mean_absolute_error(gold, predicted))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 1e300])
+def test_correlation_does_not_depend_on_scale(scale: float) -> None:
+    gold, predicted = [1.0, 2.0, 4.0], [1.0, 3.0, 2.0]
+    scaled = regression_scores(gold, [scale * value for value in predicted])
+    plain = regression_scores(gold, predicted)
+    assert (scaled["pearson"], scaled["spearman"]) == pytest.approx((plain["pearson"], plain["spearman"]))
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_scores_that_are_not_finite_show_as_nan_correlation(odd: float) -> None:
+    scores = regression_scores([1.0, 2.0, 3.0], [1.0, odd, 3.0])
+    assert np.isnan([scores["pearson"], scores["spearman"]]).all()
+
+
+def test_regression_refuses_uneven_and_absent_rows() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        regression_scores([1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="no rows"):
+        regression_scores([], [])
+
+
+# Bootstrap
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:
+    values = np.random.default_rng(1).normal(size=400)
+    low, high = interval(lambda rows: float(values[rows].mean()), len(values), rounds=2000)
+    error = 1.96 * values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.1 * error)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_its_level_says() -> None:
+    draw = np.random.default_rng(2)
+    covered = 0
+    for _ in range(200):
+        values = draw.random(100) < 0.7
+        low, high = interval(lambda rows, values=values: float(values[rows].mean()), 100, rounds=200, level=0.8)
+        covered += low <= 0.7 <= high
+    # Four standard errors of a share of 0.8 in 200 trials are 0.11.
+    assert 0.69 <= covered / 200 <= 0.91
+
+
+def test_the_seed_decides_the_interval() -> None:
+    values = np.arange(50.0)
+
+    def mean(rows: np.ndarray) -> float:
+        return float(values[rows].mean())
+
+    assert interval(mean, 50, seed=3) == interval(mean, 50, seed=3) != interval(mean, 50, seed=4)
+
+
+def test_a_score_of_resampled_counts_is_the_score_of_resampled_names() -> None:
+    draw = np.random.default_rng(5)
+    gold, predicted = draw.choice(LABELS, 30), draw.choice(LABELS, 30)
+    gold_ids, predicted_ids = label_ids(gold.tolist(), LABELS), label_ids(predicted.tolist(), LABELS)
+    by_count = interval(
+        lambda rows: scores_of(count(gold_ids[rows], predicted_ids[rows], 4))["f1_macro"], 30, rounds=50
+    )
+    by_name = interval(
+        lambda rows: classification_scores(gold[rows].tolist(), predicted[rows].tolist(), LABELS)["f1_macro"],
+        30,
+        rounds=50,
+    )
+    assert by_count == by_name
+
+
+def _accuracy(hits: np.ndarray) -> Callable[[np.ndarray], float]:
+    return lambda rows: float(hits[rows].mean())
+
+
+def test_a_clear_difference_is_significant_and_changes_sign_with_its_sides() -> None:
+    better, worse = np.arange(200) < 180, np.arange(200) < 140
+    difference, low, high, p_value = paired_difference(_accuracy(better), _accuracy(worse), 200)
+    assert difference == pytest.approx(0.2)
+    assert 0 < low < difference < high
+    assert p_value == pytest.approx(2 / 1001)
+    back = paired_difference(_accuracy(worse), _accuracy(better), 200)
+    assert back == pytest.approx((-difference, -high, -low, p_value))
+
+
+def test_equal_systems_differ_by_nothing_with_p_value_one() -> None:
+    hits = np.arange(20) < 10
+    assert paired_difference(_accuracy(hits), _accuracy(hits), 20) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_p_values_of_equally_good_systems_are_small_as_seldom_as_they_should_be() -> None:
+    draw = np.random.default_rng(6)
+    trials = [
+        paired_difference(_accuracy(draw.random(100) < 0.6), _accuracy(draw.random(100) < 0.6), 100, rounds=200)[3]
+        for _ in range(200)
+    ]
+    # A share of 0.2 in 200 trials has a standard error of 0.028.
+    assert 0.09 <= np.mean(np.array(trials) < 0.2) <= 0.31
+
+
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"rounds": 0}, {"level": 1.0}])
+def test_the_bootstrap_refuses_what_it_cannot_draw(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be at least 1"):
+        interval(lambda rows: 0.0, **{"size": 5, **wrong})  # type: ignore[arg-type]
+
+
+# Calibration
+
+
+def test_calibration_error_is_the_weighted_gap_of_each_bin() -> None:
+    # Bins (0.5, 0.6] and (0.9, 1.0]: gaps of 0.55 and 0.05 over one and three rows.
+    error = expected_calibration_error([0.55, 0.95, 0.95, 0.95], [False, True, True, True], bins=10)
+    assert error == pytest.approx((0.55 + 3 * 0.05) / 4)
+
+
+def test_calibrated_confidence_has_a_small_error_and_boasting_a_large_one() -> None:
+    draw = np.random.default_rng(7)
+    chance = draw.random(20_000)
+    correct = draw.random(20_000) < chance
+    assert expected_calibration_error(chance, correct) < 0.02
+    assert expected_calibration_error(np.sqrt(chance), correct) > 0.1
+
+
+def test_reliability_leaves_out_empty_bins_and_includes_upper_edges() -> None:
+    table = reliability([0.0, 0.5, 0.51, 1.0], [0, 1, 1, 0], bins=2)
+    assert table == [(pytest.approx(0.25), 0.5, 2), (pytest.approx(0.755), 0.5, 2)]
+    assert reliability([0.95], [1]) == [(0.95, 1.0, 1)]
+    assert reliability([], []) == []
+
+
+@pytest.mark.parametrize("confidence", [[float("nan")], [1.5], [-0.2]])
+def test_confidence_that_is_no_probability_is_refused(confidence: list[float]) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        expected_calibration_error(confidence, [1])
+
+
+def _drawn_labels(logits: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    # Adding Gumbel noise and taking the highest draws from the softmax.
+    return np.argmax(logits + draw.gumbel(size=logits.shape), axis=1)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_fitting_recovers_the_temperature_the_logits_were_spoiled_with(temperature: float) -> None:
+    draw = np.random.default_rng(8)
+    logits = 2 * draw.normal(size=(8000, 5))
+    gold = _drawn_labels(logits, draw)
+    assert fit_temperature(logits * temperature, gold) == pytest.approx(temperature, rel=0.07)
+    marks = draw.random(logits.shape) < 1 / (1 + np.exp(-logits))
+    assert fit_temperature_binary(logits * temperature, marks.astype(int)) == pytest.approx(temperature, rel=0.07)
+
+
+def test_the_temperature_stays_within_its_bounds() -> None:
+    logits = np.tile([[1.0, 0.0]], (20, 1))
+    right, wrong = np.zeros(20, dtype=int), np.ones(20, dtype=int)
+    assert fit_temperature(logits, right) == pytest.approx(0.05, rel=1e-3)
+    assert fit_temperature(logits, wrong) == pytest.approx(20, rel=1e-3)
+    assert fit_temperature_binary(logits[:, :1], right[:, None]) == pytest.approx(20, rel=1e-3)
+
+
+def test_huge_logits_do_not_overflow() -> None:
+    logits = np.tile([[1e4, 0.0], [0.0, 1e4]], (10, 1)).astype(np.float32)
+    gold = np.tile([0, 0], 10)
+    assert fit_temperature(logits, gold) == pytest.approx(20, rel=1e-3)
+    assert fit_temperature_binary(logits, np.eye(2, dtype=int)[gold]) == pytest.approx(20, rel=1e-3)
+
+
+def test_nothing_to_learn_leaves_the_temperature_at_one() -> None:
+    few = np.array([[3.0, 0.0]] * 9)
+    assert fit_temperature(few, np.ones(9, dtype=int)) == 1.0
+    assert fit_temperature_binary(few, np.zeros((9, 2), dtype=int)) == 1.0
+    equal = np.zeros((50, 3))
+    assert fit_temperature(equal, np.zeros(50, dtype=int)) == 1.0
+    assert fit_temperature(np.full((50, 3), np.nan), np.zeros(50, dtype=int)) == 1.0
+
+
+@pytest.mark.parametrize("outside", [-1, 2])
+def test_gold_outside_the_logits_is_refused(outside: int) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fit_temperature(np.zeros((10, 2)), np.array([0] * 9 + [outside]))
+
+
+# Thresholds
+
+
+def _f1(scores: np.ndarray, gold: np.ndarray, threshold: float) -> float:
+    return float(reference.f1_score(gold, scores >= threshold, zero_division=0))
+
+
+@quick
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 1)), min_size=2, max_size=25),
+    st.sampled_from([np.float64, np.float32]),
+)
+def test_the_best_threshold_is_the_one_brute_force_finds(rows: list[tuple[int, int]], kind: type) -> None:
+    scores = np.array([row[0] / 12 for row in rows], dtype=kind)
+    gold = np.array([row[1] for row in rows])
+    found = best_threshold(scores, gold)
+    if gold.min() == gold.max():
+        assert found == 0.5
+        return
+    below = [0.0, *np.unique(scores).tolist()]
+    candidates = [(low + high) / 2 for low, high in pairwise(below)]
+    best = max(_f1(scores, gold, candidate) for candidate in candidates)
+    assert _f1(scores, gold, found) == pytest.approx(best)
+    nearest = min(abs(c - 0.5) for c in candidates if _f1(scores, gold, c) == pytest.approx(best))
+    assert abs(found - 0.5) == pytest.approx(nearest, abs=1e-6)
+
+
+def test_the_threshold_lies_midway_between_the_scores_it_parts() -> None:
+    assert best_threshold(np.array([0.1, 0.2, 0.4, 0.9]), np.array([0, 0, 1, 1])) == pytest.approx(0.3)
+
+
+def test_equally_good_thresholds_are_settled_towards_one_half() -> None:
+    # One hit of one (2/3) at 0.85, two of four (2/3) at 0.45: the second is nearer to one half.
+    scores, gold = np.array([0.9, 0.8, 0.7, 0.6, 0.3]), np.array([1, 0, 0, 1, 0])
+    assert _f1(scores, gold, 0.85) == pytest.approx(_f1(scores, gold, 0.45))
+    assert best_threshold(scores, gold) == pytest.approx(0.45)
+
+
+def test_predicting_every_row_is_a_choice_when_the_scores_mislead() -> None:
+    scores, gold = np.array([0.9, 0.4, 0.4]), np.array([0, 1, 1])
+    assert best_threshold(scores, gold) == pytest.approx(0.2)
+    assert best_threshold(np.array([0.3, 0.3]), np.array([0, 1])) == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("mark", [0, 1])
+def test_one_class_alone_gives_one_half(mark: int) -> None:
+    assert best_threshold(np.array([0.1, 0.9]), np.array([mark, mark])) == 0.5
+    assert best_threshold(np.array([0.1]), np.array([mark])) == 0.5
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_neighbouring_floats_are_still_parted(kind: type) -> None:
+    low = kind(0.7)
+    for _ in range(4):  # even and odd last bits: halves are rounded both ways
+        high = np.nextafter(low, kind(1))
+        scores, gold = np.array([low, high], dtype=kind), np.array([0, 1])
+        assert (scores >= best_threshold(scores, gold)).tolist() == [False, True]
+        low = high
+
+
+def test_scores_that_are_no_probabilities_are_refused() -> None:
+    with pytest.raises(ValueError, match="probability"):
+        best_threshold(np.array([-1.0, 2.0]), np.array([0, 1]))
+
+
+# The room
+
+
+def test_importing_metrics_imports_neither_torch_nor_scikit_learn_nor_scipy() -> None:
+    modules = ("bootstrap", "calibration", "classification", "multilabel", "regression", "thresholds")
+    imports = "; ".join(f"import weft.metrics.{name}" for name in modules)
+    script = f"import sys; {imports}; sys.exit(' '.join({{'torch', 'sklearn', 'scipy'}} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,62 @@
+"""Specs dispatch on their kind, and report every fault at once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from weft.errors import ConfigError
+from weft.spec import Spec, parse
+
+
+class Shape(Spec, root=True):
+    """A root of kinds for these tests."""
+
+
+class Circle(Shape):
+    kind: Literal["circle"] = "circle"
+    radius: float = 1.0
+
+
+class Square(Shape):
+    kind: Literal["square"] = "square"
+    side: int = 2
+
+
+class Drawing(Spec):
+    shapes: dict[str, Shape]
+    title: str = "untitled"
+
+
+def test_a_kind_is_chosen_by_name_alone_or_with_options() -> None:
+    drawing = parse(Drawing, {"shapes": {"a": "circle", "b": {"kind": "square", "side": 3}}})
+    assert drawing.shapes == {"a": Circle(), "b": Square(side=3)}
+
+
+def test_a_spec_survives_the_way_to_plain_data_and_back() -> None:
+    drawing = Drawing(shapes={"a": Circle(radius=3.0), "b": Square()})
+    assert parse(Drawing, drawing.to_dict()) == drawing
+
+
+def test_all_faults_come_at_once_with_paths_and_nearest_names() -> None:
+    data = {"shapes": {"a": "cirle", "b": {"kind": "square", "sid": 1, "side": "x"}}, "titel": "t"}
+    with pytest.raises(ConfigError) as caught:
+        parse(Drawing, data)
+    faults = sorted(caught.value.faults)
+    assert faults == [
+        "shapes.a: kind 'cirle' is not one of: circle, square; did you mean 'circle'?",
+        "shapes.b.sid: unknown key; did you mean 'side'?",
+        "shapes.b.side: input should be a valid integer, unable to parse string as an integer; received 'x'",
+        "titel: unknown key; did you mean 'title'?",
+    ]
+
+
+def test_a_missing_key_is_named() -> None:
+    with pytest.raises(ConfigError, match="shapes: is required"):
+        parse(Drawing, {})
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Circle().radius = 2.0  # type: ignore[misc]
