@@ -17,7 +17,6 @@ import argparse
 import csv
 import math
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -126,10 +125,17 @@ def run_for_memory(args: argparse.Namespace) -> None:
     step, prepare = make_step(args.memory, args.backward)
     batches = [prepare(batch) for batch in rows]
     step(prepare([[101, 102]]))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of loading (Linux)
+    before = resident("VmRSS")
     for batch in batches:
         step(batch)
-    sys.stdout.write(f"{(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024:.1f}\n")
+    sys.stdout.write(f"{resident('VmHWM') - before:.1f}\n")
+
+
+def resident(name: str) -> float:
+    """MiB held now (VmRSS) or at most so far (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 
 
 def main() -> None:

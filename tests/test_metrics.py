@@ -205,7 +205,7 @@ def test_constant_scores_have_zero_correlation(gold: list[float], predicted: lis
     assert scores["mae"] == pytest.approx(reference.mean_absolute_error(gold, predicted))
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 5e307])
 def test_correlation_does_not_depend_on_scale(scale: float) -> None:
     gold, predicted = [1.0, 2.0, 4.0], [1.0, 3.0, 2.0]
     scaled = regression_scores(gold, [scale * value for value in predicted])

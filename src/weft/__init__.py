@@ -10,10 +10,13 @@ _PLACES = {
     "ConfigError": "weft.errors",
     "DataError": "weft.errors",
     "ExportError": "weft.errors",
+    "Model": "weft.model",
     "TextEncoder": "weft.embed",
     "TruncationWarning": "weft.embed",
     "WeftError": "weft.errors",
+    "load": "weft.model",
     "load_encoder": "weft.embed",
+    "train": "weft.training.run",
 }
 
 __all__ = sorted(_PLACES)  # resolved on first use, so that `import weft` stays quick

@@ -18,9 +18,9 @@ from torch import Tensor
 from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
 from weft.encoder.encoder import Encoder
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.tensors import Batch, States, pack
-from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation
+from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation, check_texts, refuse_bare_text
 
 Level = Literal["sentence", "word", "token"]
 Pooling = Literal["mean", "cls"]
@@ -111,9 +111,12 @@ class TextEncoder:
     def stream(self, texts: Iterable[Text], options: EmbedOptions | None = None) -> Iterator[TextVectors]:
         """One `TextVectors` per text, in order, holding a window of texts in memory at a time."""
         options = options or EmbedOptions()
-        remaining = iter(texts)
+        refuse_bare_text(texts)
+        remaining, seen = iter(texts), 0
         while window := list(islice(remaining, _WINDOW)):
+            check_texts(window, seen)  # here, where a row's number among all texts is known
             yield from self._embed_window(window, options)
+            seen += len(window)
 
     def limit(self, options: EmbedOptions) -> int:
         """The tokens a text may have."""
@@ -136,6 +139,8 @@ class TextEncoder:
             truncation=options.truncation,
             offsets=options.level != "sentence",
         )
+        if not all(row.ids for row in rows):
+            raise DataError("a text has no tokens: it is empty, and this tokenizer adds no special tokens")
         done: list[TextVectors | None] = [None] * len(rows)
         device = next(self.encoder.parameters()).device
         for places in batches_by_length([len(row.ids) for row in rows], _BATCH_TOKENS):

@@ -44,6 +44,8 @@ def check_target(path: Path, level: str) -> None:
         raise ConfigError(f"{path}: unknown output type {suffix!r}; allowed: {', '.join(_WRITERS)}")
     if suffix == ".npy" and level != "sentence":
         raise ConfigError(f"{path}: .npy holds one vector per text; for {level} vectors name a .parquet or .jsonl file")
+    if path.is_dir():
+        raise ConfigError(f"{path}: this is a folder, but a file to write is needed")
 
 
 @contextmanager

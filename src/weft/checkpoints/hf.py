@@ -48,7 +48,7 @@ def read_encoder(folder: Path, ignore: Iterable[str] = ()) -> tuple[Encoder, Loa
     """
     raw = read_json(folder / CONFIG)
     layout = layout_of(raw, folder)
-    config = layout.read_config(raw, ignore)
+    config = layout.read_config(raw, ignore, place=str(folder / CONFIG))
     tensors = normalise_names(read_tensors(folder), layout)
     config = replace(config, with_pooler="pooler.dense.weight" in tensors and "pooler" in layout.modules)
     with torch.device("meta"):
@@ -84,17 +84,23 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path.parent} has no {path.name} (it holds {held}); an encoder folder needs {CONFIG}, {WEIGHTS} and "
             "tokenizer.json"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be opened: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not valid JSON ({error}); copy the file anew") from None
     if not isinstance(raw, dict):
-        raise CheckpointError(f"{path} holds a JSON {type(raw).__name__}, but must hold an object")
+        raise CheckpointError(f"{path} holds a JSON {type(raw).__name__}, but must hold an object; copy the file anew")
     return raw
 
 
 def layout_of(raw: Mapping[str, Any], folder: Path) -> Layout:
     """The family's table for a config.json."""
     family = raw.get("model_type")
-    if family not in LAYOUTS:
+    if family is None:
+        raise CheckpointError(
+            f"{folder / CONFIG} does not say which family this is; add a model_type, one of: {', '.join(LAYOUTS)}"
+        )
+    if not isinstance(family, str) or family not in LAYOUTS:
         raise CheckpointError(
             f"{folder / CONFIG} names the model type {family!r}, which weft does not know; known: {', '.join(LAYOUTS)}"
         )
@@ -109,11 +115,12 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             raise CheckpointError(f"{folder / INDEX} has no weight_map; copy the file anew")
         shards = sorted({Path(str(name)).name for name in weight_map.values()})
         return {name: tensor for shard in shards for name, tensor in read_file(folder / shard).items()}
-    if not (folder / WEIGHTS).exists() and list(folder.glob("pytorch_model*.bin")):
+    if not (folder / WEIGHTS).exists():
+        held = "holds only pytorch_model.bin" if list(folder.glob("pytorch_model*.bin")) else f"has no {WEIGHTS}"
         raise CheckpointError(
-            f"{folder} holds only pytorch_model.bin, a pickle that could run code when opened; weft never opens one. "
-            "On a machine where you trust it, convert it with transformers: "
-            "AutoModel.from_pretrained(folder).save_pretrained(new_folder), then use the new folder"
+            f"{folder} {held}. Copy the folder anew; or where only pytorch_model.bin is published, a pickle that could "
+            "run code when opened and that weft never opens, convert it with transformers on a machine where you trust "
+            "it, AutoModel.from_pretrained(folder).save_pretrained(new_folder), and use the new folder"
         )
     return read_file(folder / WEIGHTS)
 
@@ -137,11 +144,12 @@ def read_file(path: Path) -> dict[str, Tensor]:
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names and values, whatever the order."""
+    """SHA-256 over names, types, shapes and values, whatever the order."""
     total = hashlib.sha256()
     for name in sorted(tensors):
-        total.update(name.encode())
-        total.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy().data)
+        tensor = tensors[name]
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 

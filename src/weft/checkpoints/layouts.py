@@ -30,12 +30,14 @@ class Layout:
         """Our parameter name → theirs."""
         return {name: self._their_name(name) for name in parameters}
 
-    def read_config(self, raw: Mapping[str, Any], ignore: Iterable[str] = ()) -> EncoderConfig:
+    def read_config(
+        self, raw: Mapping[str, Any], ignore: Iterable[str] = (), place: str = "config.json"
+    ) -> EncoderConfig:
         """The config of a checkpoint; refused by name where it asks for mathematics we do not have."""
-        refuse_unknown(raw, {*self.keys.values(), *ignore})
+        refuse_unknown(raw, {*self.keys.values(), *ignore}, place)
         values = {ours: raw[theirs] for ours, theirs in self.keys.items() if raw.get(theirs) is not None}
         config = replace(self.defaults, **values, family=raw["model_type"])
-        check_config(config)
+        check_config(config, place)
         return replace(config, position_offset=config.pad_token_id + 1) if self.offset_by_padding else config
 
     def write_config(self, config: EncoderConfig) -> dict[str, Any]:
@@ -148,8 +150,15 @@ _HARMLESS = {
 _INERT: tuple[Any, ...] = (None, False, 0, "", [], {})
 _COMPUTED = {"position_embedding_type": "absolute"}  # keys we know, with the only value we compute
 
+_LEAST = {
+    **dict.fromkeys(("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"), 1),
+    **dict.fromkeys(("intermediate_size", "max_position_embeddings"), 1),
+    **dict.fromkeys(("type_vocab_size", "pad_token_id"), 0),
+}
+_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "initializer_range")
 
-def refuse_unknown(raw: Mapping[str, Any], known: Collection[str]) -> None:
+
+def refuse_unknown(raw: Mapping[str, Any], known: Collection[str], place: str) -> None:
     """Raise for every key that may change the mathematics and that we do not know.
 
     A key we have never heard of passes only where it is switched off (null, false, 0, empty).
@@ -165,24 +174,27 @@ def refuse_unknown(raw: Mapping[str, Any], known: Collection[str]) -> None:
     ]
     if unknown:
         raise CheckpointError(
-            f"config.json asks for something weft does not compute: {'; '.join(unknown)}. "
+            f"{place} asks for something weft does not compute: {'; '.join(unknown)}. "
             "If you know that a key leaves the encoder's result as it is, pass its name in `ignore`."
         )
 
 
-def check_config(config: EncoderConfig) -> None:
+def check_config(config: EncoderConfig, place: str) -> None:
     """Raise for values no encoder can have."""
     faults = []
-    if config.hidden_act not in ACTIVATIONS:
+    if not isinstance(config.hidden_act, str) or config.hidden_act not in ACTIVATIONS:
         faults.append(f"activation {config.hidden_act!r} is not known; known: {', '.join(ACTIVATIONS)}")
-    sizes = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size", "max_position_embeddings")
-    for name in sizes:
+    for name, least in _LEAST.items():
         value = getattr(config, name)
-        if not isinstance(value, int) or value < 1:
-            faults.append(f"{name} is {value!r}, but must be a whole number of at least 1")
+        if type(value) is not int or value < least:
+            faults.append(f"{name} is {value!r}, but must be a whole number of at least {least}")
+    for name in _RATES:
+        value = getattr(config, name)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            faults.append(f"{name} is {value!r}, but must be a number from 0 to below 1")
     if not faults and config.hidden_size % config.num_attention_heads:
         faults.append(
             f"hidden_size {config.hidden_size} cannot be divided among {config.num_attention_heads} attention heads"
         )
     if faults:
-        raise CheckpointError("config.json: " + "; ".join(faults))
+        raise CheckpointError(f"{place}: {'; '.join(faults)}. Use the config.json that came with the weights")

@@ -28,7 +28,7 @@ def find_folder(name: str | os.PathLike[str], revision: str | None = None) -> Pa
     """
     if os.fspath(name) == DEFAULT:
         return packaged_folder()
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))  # unlike Path.expanduser, leaves the home of a stranger as it is
     if folder.is_dir():
         return folder
     if folder.exists():
@@ -78,7 +78,7 @@ def download(hub_id: str, revision: str | None) -> Path:
         problem = "this is not a valid Hub id"
     except HfHubHTTPError as error:
         problem = f"the Hub answered: {error.response.status_code if error.response is not None else error}"
-    except OSError as error:
+    except Exception as error:  # of whichever HTTP library this release of the client is built on
         problem = f"the Hub cannot be reached ({type(error).__name__})"
     raise CheckpointError(
         f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}. Allowed: {DEFAULT!r} (packaged, "

@@ -57,4 +57,4 @@ def embed(
     write_vectors(output, watched(), encoder.encoder.config.hidden_size, level)
     if cut:
         console.print(f"[yellow]{truncation_notice(cut, rows, limit)} ({truncation} kept)[/]")
-    console.print(f"{rows:,} texts → {output}")
+    console.print(f"{rows:,} texts → {output}", markup=False, soft_wrap=True)

@@ -41,12 +41,9 @@ app.command("embed")(embed.embed)
 
 
 def main() -> None:
-    """Run the command. Exit 0 when done, 1 for a WeftError, 2 for wrong usage, 130 when interrupted."""
+    """Run the command. Exit 0 when done, 1 for a WeftError, and by typer 2 for wrong usage, 130 when interrupted."""
     try:
         app()
     except WeftError as error:
         typer.secho(f"weft: {error}", fg="red", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.secho("weft: interrupted; nothing half-written was left behind", fg="yellow", err=True)
-        sys.exit(130)

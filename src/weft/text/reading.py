@@ -15,6 +15,7 @@ from typing import Any
 
 from weft.errors import DataError
 
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of a file: its columns, and its line counted from 1 (in Parquet: its row)."""
@@ -38,7 +39,7 @@ def read_column(path: Path, column: str) -> Iterator[str]:
     for row in read_rows(path):
         value = row.columns.get(column)
         if not isinstance(value, str):
-            found = "no value" if value is None else f"a {type(value).__name__}"
+            found = "no value" if value is None else f"a value of type {type(value).__name__}"
             raise DataError(
                 f"has {found}, but a text is needed; the columns are: {', '.join(row.columns)}",
                 file=path,
@@ -66,7 +67,11 @@ def holds_half_character(text: str) -> bool:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines with their line ends, decoded one by one so that a bad one can be named."""
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise DataError(f"cannot be opened: {error.strerror}", file=path) from None
+    with file:
         for number, raw in enumerate(file, 1):
             if b"\0" in raw:
                 raise DataError(
@@ -75,9 +80,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
+                byte = error.object[error.start]
                 raise DataError(
-                    f"is not UTF-8 (byte {error.object[error.start]:#04x} at position {error.start + 1}); convert the file, "
-                    "for example with: iconv -f WINDOWS-1252 -t UTF-8",
+                    f"is not UTF-8 (byte {byte:#04x} at position {error.start + 1}); convert the file, for example "
+                    "with: iconv -f WINDOWS-1252 -t UTF-8",
                     file=path,
                     line=number,
                 ) from None

@@ -69,8 +69,8 @@ class Tokenizer:
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
         """The tokenizer of a model folder, from `tokenizer.json` or from the older vocabulary files."""
+        settings = _read_settings(folder / SETTINGS)
         try:
-            settings = json.loads((folder / SETTINGS).read_text("utf-8")) if (folder / SETTINGS).exists() else None
             return cls(_read_backend(folder, settings or {}), settings)
         except CheckpointError:
             raise
@@ -111,7 +111,7 @@ class Tokenizer:
 
 
 def check_texts(texts: Sequence[Text], first: int = 0) -> None:
-    """Raise for the first thing that is not a text, by its row (counted from `first`) and type, never by its content."""
+    """Raise for the first thing that is not a text, by row (counted from `first`) and type, never by its content."""
     refuse_bare_text(texts)
     for row, text in enumerate(texts, first):
         parts = text if isinstance(text, tuple) and len(text) == 2 else (text,)
@@ -173,6 +173,18 @@ def _part(places: list[int], size: int, truncation: Truncation) -> list[int]:
         return places
     tail = {"head": 0, "tail": size, "head_tail": size // 2}[truncation]
     return places[: size - tail] + places[len(places) - tail :]
+
+
+def _read_settings(path: Path) -> dict[str, Any] | None:
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); copy the file anew") from None
+    if not isinstance(settings, dict):
+        raise CheckpointError(f"{path} holds a JSON {type(settings).__name__}, not an object; copy the file anew")
+    return settings
 
 
 def _read_backend(folder: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:

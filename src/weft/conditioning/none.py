@@ -1,0 +1,18 @@
+"""No conditioning: the encoder as it is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from weft.conditioning import Conditioning
+from weft.encoder.config import EncoderConfig
+from weft.encoder.seams import Seams
+
+
+class Unconditioned(Conditioning):
+    """Every seam stays the identity."""
+
+    kind: Literal["none"] = "none"
+
+    def build(self, config: EncoderConfig, tasks: tuple[str, ...]) -> Seams:
+        return Seams()

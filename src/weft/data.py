@@ -1,0 +1,161 @@
+"""The examples of every task, read from files, checked, and split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.errors import DataError
+from weft.records import Example
+from weft.spec import nearest
+from weft.tasks import Task
+from weft.text.reading import Row, read_rows
+from weft.text.splits import normalise, split_off, subsample
+
+_SHOWN = 20  # faults named one by one before the rest are only counted
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A task's rows: to learn from, to choose by, and to report on (`test` may be empty)."""
+
+    train: list[Example]
+    dev: list[Example]
+    test: list[Example]
+
+    @property
+    def report(self) -> tuple[str, list[Example]]:
+        """The rows to report on, with their name."""
+        return ("test", self.test) if self.test else ("dev", self.dev)
+
+
+def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Splits]:
+    """Every task's rows; raises one DataError that names every fault of every file."""
+    found: dict[str, Splits] = {}
+    faults: list[str] = []
+    for name, task in tasks.items():
+        try:
+            found[name] = load_splits(name, task, base, seed)
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError("\n".join(dict.fromkeys(faults)))
+    return found
+
+
+def load_splits(name: str, task: Task, base: Path, seed: int) -> Splits:
+    """A task's rows: files read, dev rows set aside where none are given, training rows cut to what was asked for."""
+    if task.train is None:
+        raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
+    train = read_examples(name, task, base / task.train)
+    if isinstance(task.dev, str):
+        dev = read_examples(name, task, base / task.dev)
+    else:
+        keys = [normalise(" ".join(one.texts)) for one in train]
+        kept, aside = split_off(keys, [stratum(one) for one in train], task.dev, seed)
+        train, dev = [train[i] for i in kept], [train[i] for i in aside]
+    test = read_examples(name, task, base / task.test) if task.test else []
+    splits = Splits(reduce_rows(train, task, seed), dev, test)
+    check_splits(name, task, splits)
+    return splits
+
+
+def read_examples(name: str, task: Task, path: Path) -> list[Example]:
+    """The labelled rows of a file; rows whose answer is blank are passed over."""
+    examples: list[Example] = []
+    faults: list[str] = []
+    for row in read_rows(path):
+        try:
+            example = read_example(task, row, path)
+        except DataError as error:
+            faults.append(str(error))
+            if "has no column" in str(error):
+                break  # every further row would say the same
+            continue
+        if example is not None:
+            examples.append(example)
+    if faults:
+        more = [f"{path}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
+        raise DataError("\n".join(faults[:_SHOWN] + more))
+    if not examples:
+        raise DataError(f"holds no row with an answer for the task {name!r} (column {task.gold_column()!r})", file=path)
+    return examples
+
+
+def read_example(task: Task, row: Row, path: Path) -> Example | None:
+    """One row as an example, None where its answer is blank."""
+    cell = get_cell(row, task.gold_column(), path)
+    try:
+        gold = task.read_gold(cell)
+    except ValueError as error:
+        raise DataError(str(error), file=path, line=row.line, column=task.gold_column()) from None
+    if gold is None:
+        return None
+    texts = tuple(get_text(row, column, path) for column in task.text_columns())
+    return Example(texts, gold, row.line)
+
+
+def get_cell(row: Row, column: str, path: Path) -> Any:
+    """The cell of a column that must exist."""
+    if column not in row.columns:
+        names = ", ".join(row.columns)
+        raise DataError(
+            f"has no column {column!r}; its columns are: {names}{nearest(column, row.columns)}",
+            file=path,
+            line=row.line,
+        )
+    return row.columns[column]
+
+
+def get_text(row: Row, column: str, path: Path) -> str:
+    """The text of a column that must hold one."""
+    cell = get_cell(row, column, path)
+    if not isinstance(cell, str) or not cell.strip():
+        problem = (
+            "the text is empty" if isinstance(cell, str) or cell is None else f"a {type(cell).__name__} is not a text"
+        )
+        raise DataError(f"{problem}; write a text or remove the row", file=path, line=row.line, column=column)
+    return cell
+
+
+def stratum(example: Example) -> Any:
+    """What a split should keep in proportion: the label, or the score to the nearest half."""
+    return round(example.gold * 2) if isinstance(example.gold, float) else example.gold
+
+
+def reduce_rows(train: list[Example], task: Task, seed: int) -> list[Example]:
+    """The part of the training rows that `fraction` and `limit` ask for."""
+    size = len(train) if task.fraction is None else max(1, round(task.fraction * len(train)))
+    size = min(size, task.limit or size)
+    if size == len(train):
+        return train
+    return [train[i] for i in subsample([stratum(one) for one in train], size, seed)]
+
+
+def check_splits(name: str, task: Task, splits: Splits) -> None:
+    """Raise for rows from which nothing can be learned, or which could never be answered right."""
+    train = [one.gold for one in splits.train]
+    if len(set(train)) < 2:
+        raise DataError(
+            f"tasks.{name}: all {len(train)} training rows have the same answer, so there is nothing to learn; "
+            "check the label column"
+        )
+    known = set(labels_of(splits.train))
+    for part, rows in (("dev", splits.dev), ("test", splits.test)):
+        strange = sorted(set(labels_of(rows)) - known)
+        if strange:
+            raise DataError(
+                f"tasks.{name}: the {part} rows have labels that never occur in training: "
+                f"{', '.join(repr(s) + nearest(s, known) for s in strange[:8])}; add training rows or mend the spelling"
+            )
+
+
+def labels_of(rows: Sequence[Example]) -> Iterator[str]:
+    """Every label of every row; nothing for scores."""
+    for one in rows:
+        if isinstance(one.gold, str):
+            yield one.gold
+        elif isinstance(one.gold, tuple):
+            yield from one.gold

@@ -1,0 +1,77 @@
+"""How good a network is on gold rows, with intervals, and beside baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from weft.network import Network
+from weft.predict import score
+from weft.records import Example
+from weft.targets import Measures, Target
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One task's measures on some rows, and what simple methods reach on the same."""
+
+    metric: str  # the one chosen by
+    rows: int
+    measures: Measures
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        return self.measures.scores[self.metric]
+
+    @property
+    def gain(self) -> float:
+        """How much better than always giving the commonest answer."""
+        return self.value - self.baselines.get("majority", {}).get(self.metric, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True) -> dict[str, TaskResult]:
+    """Every task's result on its rows."""
+    network.eval()
+    results = {}
+    for task, examples in rows.items():
+        target = network.targets[task]
+        predictions = target.decode(score_examples(network, task, examples))
+        measures = target.measure([one.gold for one in examples], predictions, intervals)
+        results[task] = TaskResult(network.metric(task), len(examples), measures)
+    return results
+
+
+def score_examples(network: Network, task: str, examples: Sequence[Example]) -> Tensor:
+    """Raw scores of a task's examples, (rows, O)."""
+    return score(network, [task], [one.texts for one in examples])[0][task]
+
+
+def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, Target]:
+    """Every task's target with temperature and thresholds fitted on rows not trained on."""
+    network.eval()
+    return {
+        task: network.targets[task].calibrated(
+            score_examples(network, task, examples), [one.gold for one in examples], network.metric(task)
+        )
+        for task, examples in rows.items()
+        if examples
+    }
+
+
+def measure_baselines(target: Target, train: Sequence[Example], rows: Sequence[Example]) -> dict[str, dict[str, float]]:
+    """What the commonest answer and TF-IDF with a linear model reach, by metric."""
+    golds = [one.gold for one in rows]
+    found = {"majority": target.majority(train, rows), "tfidf": target.tfidf(train, rows)}
+    return {name: target.measure(golds, predictions, intervals=False).scores for name, predictions in found.items()}
+
+
+def overall(results: Mapping[str, TaskResult]) -> float:
+    """The mean gain over each task's own majority baseline; never a mean of unlike metrics."""
+    return sum(result.gain for result in results.values()) / len(results)

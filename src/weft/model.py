@@ -1,0 +1,81 @@
+"""Model: what users hold in Python; predicts, evaluates, embeds, saves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.data import read_examples
+from weft.embed import TextEncoder, TextVectors
+from weft.errors import CheckpointError
+from weft.evaluate import TaskResult, evaluate
+from weft.network import DOCUMENT, Network, load_network
+from weft.predict import choose_tasks, predict
+from weft.records import Example, Prediction
+from weft.text.tokenizer import Text, check_texts
+
+
+class Model:
+    """A trained network with all its tasks."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network.eval()
+
+    @property
+    def tasks(self) -> list[str]:
+        """The names of the tasks."""
+        return list(self.network.tasks)
+
+    def predict(self, texts: Sequence[Text], task: str | None = None, *, scores: bool = False) -> list[Prediction]:
+        """A prediction per text, or per pair where a text is a 2-tuple.
+
+        With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`. Without, each
+        holds the answers of all tasks that read such texts, by task. `scores` adds the probability of every label.
+        """
+        check_texts(texts)
+        if not texts:
+            return []
+        names = choose_tasks(self.network, [task] if task else None, pair=isinstance(texts[0], tuple))
+        rows = ({name: text if isinstance(text, tuple) else (text,) for name in names} for text in texts)
+        answers = (answer.predictions for answer in predict(self.network, rows))
+        found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
+        return [one[task] for one in found] if task else found
+
+    def evaluate(self, files: dict[str, str | os.PathLike[str] | Sequence[Example]]) -> dict[str, TaskResult]:
+        """Each task's result on the gold rows of a file, or on examples."""
+        choose_tasks(self.network, list(files))
+        return evaluate(
+            self.network,
+            {
+                name: read_examples(name, self.network.tasks[name], Path(rows))
+                if isinstance(rows, str | os.PathLike)
+                else rows
+                for name, rows in files.items()
+            },
+        )
+
+    def embed(self, texts: Sequence[Text], **options: Any) -> np.ndarray | list[TextVectors]:
+        """Vectors from the trained encoder; see `TextEncoder.embed`."""
+        return TextEncoder(self.network.encoder, self.network.tokenizer).embed(texts, **options)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder that `weft.load` reads."""
+        self.network.save(Path(folder))
+
+
+def load(folder: str | os.PathLike[str]) -> Model:
+    """The model in a folder that training wrote."""
+    path = Path(folder)
+    if not (path / DOCUMENT).is_file():
+        problem = "is no weft model (it has no weft.json)" if path.exists() else "does not exist"
+        raise CheckpointError(f"{path} {problem}; name a folder that `weft train` wrote")
+    return Model(load_network(path))
+
+
+def shown(prediction: Prediction, scores: bool) -> Prediction:
+    """A prediction with or without the probabilities of all labels."""
+    return prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}

@@ -1,0 +1,156 @@
+"""The results of a run in a terminal, and in plain sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich.table import Table
+from rich.text import Text
+
+Standing = Literal["better", "unclear", "worse", "unknown"]
+
+WIDE = 0.2  # an interval from which a number is more hint than result
+MISCALIBRATED = 0.1
+STYLES: dict[Standing, str] = {"better": "green", "unclear": "yellow", "worse": "red", "unknown": ""}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One task's chosen metric beside its baselines; what was not measured is None."""
+
+    task: str
+    metric: str
+    value: float | None
+    interval: tuple[float, float] | None
+    majority: float | None
+    tfidf: float | None
+    rows: int
+    part: str  # the rows it was measured on: test, dev
+    calibration_error: float | None
+
+    def against(self, baseline: float | None) -> Standing:
+        """`better` or `worse` only where the whole interval lies on that side of the baseline."""
+        if baseline is None or self.value is None:
+            return "unknown"
+        if self.interval is None:
+            return "unclear"
+        low, high = self.interval
+        return "better" if low > baseline else "worse" if high < baseline else "unclear"
+
+    @property
+    def gain(self) -> float | None:
+        return None if self.value is None or self.majority is None else self.value - self.majority
+
+
+def read_rows(record: Mapping[str, Any]) -> list[Row]:
+    """A row per task, in the record's order."""
+    return [_read_row(name, task) for name, task in record.get("tasks", {}).items()]
+
+
+def results_table(record: Mapping[str, Any]) -> Table:
+    """Task, metric, value with interval, baselines and rows; green where TF-IDF is beaten clearly, red if the reverse."""
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=False)
+    table.add_column("task", overflow="fold")
+    table.add_column("metric")
+    for heading in ("value", "95 % interval", "majority", "TF-IDF", "rows"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in read_rows(record):
+        value = Text(number(row.value), style=STYLES[row.against(row.tfidf)])
+        cells = (span(row.interval), number(row.majority), number(row.tfidf), f"{row.rows:,} {row.part}")
+        table.add_row(Text(row.task), Text(row.metric), value, *cells)
+    return table
+
+
+def verdict(record: Mapping[str, Any]) -> list[str]:
+    """What the results say, in plain sentences: first all tasks against TF-IDF, then each reason for caution."""
+    rows = read_rows(record)
+    if not rows:
+        return ["No task was measured."]
+    return [_summary(rows), *_cautions(rows)]
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def span(interval: Sequence[float] | None) -> str:
+    """An interval as `0.712 to 0.840`, unmistakable where ends are negative."""
+    return "–" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """`a`, `a and b`, `a, b and c`; beyond `most` names how many more."""
+    words = list(names)
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def measured(value: Any) -> float | None:
+    """A number of the record, or None where it is missing or not finite."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _read_row(name: str, task: Mapping[str, Any]) -> Row:
+    result = task.get("result", {})
+    metric = result.get("metric") or task.get("metric", "")
+    measures = result.get("measures", {})
+    scores, baselines = measures.get("scores", {}), result.get("baselines", {})
+    ends = [measured(end) for end in measures.get("intervals", {}).get(metric) or ()]
+    return Row(
+        task=name,
+        metric=metric,
+        value=measured(scores.get(metric)),
+        interval=(ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None,
+        majority=measured(baselines.get("majority", {}).get(metric)),
+        tfidf=measured(baselines.get("tfidf", {}).get(metric)),
+        rows=int(result.get("rows", 0)),
+        part=task.get("reported_on", "test"),
+        calibration_error=measured(scores.get("calibration_error")),
+    )
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    parts = {row.part for row in rows}
+    where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
+    groups = {standing: [row.task for row in rows if row.against(row.tfidf) == standing] for standing in STYLES}
+    clauses = []
+    if names := groups["better"]:
+        clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} TF-IDF")
+    if names := groups["unclear"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from TF-IDF")
+    if names := groups["worse"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than TF-IDF")
+    if names := groups["unknown"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with TF-IDF")
+    return f"{where}, {'; '.join(clauses)}."
+
+
+def _cautions(rows: Sequence[Row]) -> list[str]:
+    found = []
+    for row in rows:
+        if row.majority is not None and row.against(row.majority) in ("unclear", "worse"):
+            found.append(
+                f"{row.task} has not been shown to beat the commonest answer: {number(row.value)}"
+                f" ({span(row.interval)}) against {number(row.majority)}."
+            )
+        if row.interval and row.interval[1] - row.interval[0] > WIDE:
+            found.append(f"{row.task} was measured on only {row.rows:,} rows: its interval, {span(row.interval)}, is wide.")
+        if row.calibration_error is not None and row.calibration_error > MISCALIBRATED:
+            found.append(
+                f"Confidence in {row.task} is off by {number(row.calibration_error)} on average:"
+                " do not read it as a probability."
+            )
+    if chosen := [row.task for row in rows if row.part == "dev"]:
+        found.append(
+            f"{listed(chosen)} {_verb(chosen, 'was', 'were')} measured on the dev rows that also chose the weights:"
+            " expect less on new texts."
+        )
+    return found
+
+
+def _verb(names: Sequence[str], one: str, several: str) -> str:
+    return one if len(names) == 1 else several

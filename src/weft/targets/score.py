@@ -1,0 +1,104 @@
+"""A number per row."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.baselines import mean_scores, tfidf_pair_scores, tfidf_scores
+from weft.losses import Loss, LossFunction
+from weft.losses import Target as Fit
+from weft.metrics.bootstrap import interval
+from weft.metrics.regression import regression_scores
+from weft.records import Example, Gold, Prediction
+from weft.targets import Measures, Target, pairs_of
+
+Bound = Literal["sigmoid", "linear", "cosine"]
+
+
+@dataclass(frozen=True)
+class ScoreTarget(Target):
+    """The range of the scores, and how a head's output reaches it.
+
+    `sigmoid`: low + (high - low) · sigmoid(x). `cosine`: the same with relu(x) of a cosine. `linear`: mean + spread ·
+    x, not bounded. Losses see scores in units of the training scores' spread, so that predicting the mean costs 1 whatever
+    the scale.
+    """
+
+    fits: ClassVar[Fit] = "score"
+    metrics: ClassVar[tuple[str, ...]] = ("pearson", "spearman")
+
+    low: float
+    high: float
+    mean: float
+    spread: float
+    bound: Bound = "sigmoid"
+
+    @classmethod
+    def learn(
+        cls, golds: Iterable[Any], scale: tuple[float, float] | None = None, bound: Bound = "sigmoid"
+    ) -> ScoreTarget:
+        """The range of the scores that occur, or the scale given."""
+        scores = [float(gold) for gold in golds]
+        low, high = scale or (min(scores), max(scores))
+        return cls(low, high, statistics.fmean(scores), statistics.pstdev(scores) or 1.0, bound)
+
+    def outputs(self, loss: Loss) -> int:
+        return 1
+
+    def values(self, scores: Tensor) -> Tensor:
+        """Scores of a head, (B, 1), on the scale of the data, (B,)."""
+        x = scores.squeeze(1)
+        if self.bound == "linear":
+            return self.mean + self.spread * x
+        unit = torch.sigmoid(x) if self.bound == "sigmoid" else torch.relu(x)
+        return self.low + (self.high - self.low) * unit
+
+    def tensor(self, golds: Sequence[Gold]) -> Tensor:
+        return torch.tensor([float(gold) for gold in golds])  # type: ignore[arg-type]
+
+    def build_loss(self, loss: Loss) -> LossFunction:
+        compute = loss.build((), None)
+
+        def scaled(scores: Tensor, targets: Tensor) -> Tensor:
+            return compute((self.values(scores) - self.mean) / self.spread, (targets - self.mean) / self.spread)
+
+        return scaled
+
+    def decode(self, scores: Tensor) -> list[Prediction]:
+        return [{"score": value} for value in self.values(scores.float()).tolist()]
+
+    def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> ScoreTarget:
+        return self
+
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        gold = np.array([float(one) for one in golds])  # type: ignore[arg-type]
+        answer = np.array([row["score"] for row in predictions])
+        scores = regression_scores(gold, answer)
+        if not intervals:
+            return Measures(scores)
+
+        def resampled(metric: str) -> tuple[float, float]:
+            return interval(lambda rows: regression_scores(gold[rows], answer[rows])[metric], len(gold), rounds=300)
+
+        return Measures(scores, {metric: resampled(metric) for metric in self.metrics})
+
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        return [{"score": score} for score in mean_scores(_scores(train), len(rows))]
+
+    def tfidf(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        if len(train[0].texts) == 2:
+            scores = tfidf_pair_scores(pairs_of(train), _scores(train), pairs_of(rows))
+        else:
+            scores = tfidf_scores([row.texts[0] for row in train], _scores(train), [row.texts[0] for row in rows])
+        return [{"score": score} for score in scores]
+
+
+def _scores(rows: Sequence[Example]) -> list[float]:
+    return [float(row.gold) for row in rows]  # type: ignore[arg-type]

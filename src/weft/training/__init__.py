@@ -1,0 +1,1 @@
+"""Training: batches, optimizer, gradients and the loop that joins them, one part per file."""

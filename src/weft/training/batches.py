@@ -1,0 +1,76 @@
+"""Which rows of a task make up each batch of a pass over its data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from weft.spec import Spec
+
+_WINDOW = 50  # batches
+
+
+def _default_rows(given: dict[str, Any]) -> int | None:
+    return 32 if given.get("batch_tokens") is None else None
+
+
+class Batching(Spec):
+    """How rows are gathered into batches: by their number, by their tokens, or until either is reached."""
+
+    batch_tokens: Annotated[int, Field(ge=1)] | None = None
+    """The most tokens a batch may hold; no limit if unset. A row that alone has more is a batch of its own."""
+
+    batch_size: Annotated[int, Field(ge=1)] | None = Field(default_factory=_default_rows)
+    """The most rows a batch may hold; if unset, 32 without `batch_tokens` and no limit with it."""
+
+    by_length: bool = False
+    """Whether a batch gathers rows of about the same length.
+
+    No padding is saved, for weft has none; but rows of one length share one attention call, so each step makes fewer
+    calls. With `batch_size` alone, steps then differ more in tokens; with `batch_tokens` they do not.
+    """
+
+
+def plan(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> list[list[int]]:
+    """The batches of one pass over a task's rows, as row indices: every row once, no batch empty.
+
+    Args:
+        lengths: the tokens of each row.
+        batching: what a batch may hold.
+        seed: of the run; with the turn it decides every shuffle.
+        turn: which pass over the rows, 0 ….
+    """
+    chance = random.Random(f"{seed} {turn}")  # text seeds are hashed the same way on every machine
+    rows = list(range(len(lengths)))
+    chance.shuffle(rows)
+    batches = list(_cut(rows, lengths, batching))
+    if batching.by_length:
+        windows = (batches[start : start + _WINDOW] for start in range(0, len(batches), _WINDOW))
+        by_length = (sorted(chain.from_iterable(window), key=lengths.__getitem__) for window in windows)
+        batches = [batch for window in by_length for batch in _cut(window, lengths, batching)]
+        chance.shuffle(batches)
+    return batches
+
+
+def count(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> int:
+    """The number of batches of one pass; with `batch_tokens` it may differ from turn to turn."""
+    return len(plan(lengths, batching, seed, turn))
+
+
+def _cut(rows: Iterable[int], lengths: Sequence[int], batching: Batching) -> Iterator[list[int]]:
+    """Batches of consecutive rows, each as full as may be."""
+    most_rows, most_tokens = batching.batch_size or float("inf"), batching.batch_tokens or float("inf")
+    batch: list[int] = []
+    tokens = 0
+    for row in rows:
+        if batch and (len(batch) >= most_rows or tokens + lengths[row] > most_tokens):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(row)
+        tokens += lengths[row]
+    if batch:
+        yield batch

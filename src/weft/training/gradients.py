@@ -1,0 +1,75 @@
+"""Gradients of several tasks on the same parameters: as flat vectors, compared, and freed of conflict."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor, nn
+
+
+def collect(parameters: Iterable[nn.Parameter]) -> Tensor:
+    """A copy of all gradients end to end, (P,) for P numbers in all; zeros where a parameter has none."""
+    parts = [(torch.zeros_like(p) if p.grad is None else p.grad).detach().reshape(-1) for p in parameters]
+    if not parts:
+        return torch.zeros(0)
+    return torch.cat(parts) if len(parts) > 1 else parts[0].clone()
+
+
+def assign(parameters: Iterable[nn.Parameter], flat: Tensor) -> None:
+    """Make a copy of `flat`, (P,), the parameters' gradients: the reverse of `collect`.
+
+    Every parameter gets a gradient, also one that had none, and an optimizer moves by momentum and weight decay what
+    has a gradient of zeros. So give only parameters that the tasks share.
+    """
+    parameters = list(parameters)
+    sizes = [parameter.numel() for parameter in parameters]
+    if flat.shape != (sum(sizes),):
+        raise ValueError(
+            f"the parameters have {sum(sizes)} numbers, but the gradient has the shape {tuple(flat.shape)}"
+        )
+    for parameter, part in zip(parameters, flat.detach().split(sizes), strict=True):
+        parameter.grad = part.view_as(parameter).to(parameter, copy=True)
+
+
+def project_conflicts(gradients: Sequence[Tensor], generator: random.Random) -> Tensor:
+    """The sum of the tasks' gradients, each freed of what works against another, (P,): PCGrad (Yu et al. 2020).
+
+    Each gradient meets the others, as they were at first, in random order; where the dot product is negative, the part
+    along the other is taken away. Without any conflict this is exactly the sum.
+
+    Args:
+        gradients: one per task, (P,) each; they stay as they are.
+        generator: decides the orders; it moves on by the same amount whether there are conflicts or not.
+    """
+    if not gradients:
+        raise ValueError("at least one gradient is needed")
+    squares = [float(gradient.dot(gradient)) for gradient in gradients]
+    total = torch.zeros_like(gradients[0])
+    for task, gradient in enumerate(gradients):
+        others = [other for other in range(len(gradients)) if other != task]
+        generator.shuffle(others)
+        for other in others:
+            product = float(gradient.dot(gradients[other]))
+            if product < 0 < squares[other]:  # the square of the tiniest gradients is 0
+                gradient = gradient - gradients[other] * (product / squares[other])
+        total += gradient
+    return total
+
+
+def agreement(gradients: Mapping[str, Tensor]) -> dict[str, float]:
+    """The cosine between the gradients, (P,) each, of every two tasks "a~b", in the order given.
+
+    A gradient of zeros agrees with none: 0.
+    """
+    norms = {task: float(gradient.norm()) for task, gradient in gradients.items()}
+    return {
+        f"{a}~{b}": _cosine(float(gradients[a].dot(gradients[b])), norms[a] * norms[b])
+        for a, b in combinations(gradients, 2)
+    }
+
+
+def _cosine(product: float, norms: float) -> float:
+    return max(-1.0, min(1.0, product / norms)) if norms else 0.0

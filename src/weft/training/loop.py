@@ -1,0 +1,349 @@
+"""The training loop: phases, epochs and steps over many tasks, with exact resume."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from weft.data import Splits
+from weft.evaluate import TaskResult, evaluate, overall
+from weft.experiment import Experiment, Phase, TrainLayers
+from weft.network import Network
+from weft.records import Example
+from weft.tensors import Batch
+from weft.training.checkpointing import below, load_state, optimizer_tensors, prefixed, restore_optimizer, save_state
+from weft.training.gradients import agreement, assign, collect, project_conflicts
+from weft.training.interrupt import Interrupted, Interruption
+from weft.training.optimizer import adamw, parameter_groups
+from weft.training.progress import Watcher
+from weft.training.rows import TaskRows
+from weft.training.schedule import scale
+from weft.training.stopping import EarlyStopping
+from weft.training.weighting import LossWeights
+
+_SAVE_EVERY = 300.0  # seconds between states within an epoch
+
+
+@dataclass
+class Position:
+    """Where a run stands and what it has seen; plain data, so that it can be written down."""
+
+    phase: int = 0
+    epoch: int = 0  # within the phase
+    index: int = 0  # within the epoch's order of tasks
+    step: int = 0  # batches learned from in all
+    updates: int = 0  # of the optimizer, within the phase
+    seconds: float = 0.0
+    tokens: int = 0
+    padded: int = 0
+    rows: int = 0
+    stopped: str = "finished"
+    places: dict[str, list[int]] = field(default_factory=dict)
+    stopping: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, dict[str, Any]] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    curve: list[tuple[int, str, float]] = field(default_factory=list)
+
+
+class Loop:
+    """Trains a network on the training rows of its tasks, choosing weights by their dev rows."""
+
+    def __init__(
+        self,
+        network: Network,
+        data: Mapping[str, Splits],
+        experiment: Experiment,
+        folder: Path,
+        accelerator: Accelerator,
+        watcher: Watcher,
+    ) -> None:
+        self.experiment, self.settings = experiment, experiment.training
+        self.folder, self.accelerator, self.watcher = folder, accelerator, watcher
+        self.network, self.data = network.to(accelerator.device), data
+        self.losses = network.losses()
+        self.weights = LossWeights(
+            {name: task.weight for name, task in network.tasks.items()}, self.settings.loss_weights == "uncertainty"
+        ).to(accelerator.device)
+        self.rows = {
+            name: TaskRows(network, name, splits.train, self.settings, experiment.seed) for name, splits in data.items()
+        }
+        self.dev = {name: thin_out(splits.dev, self.settings.dev_rows) for name, splits in data.items()}
+        self.floor = {name: majority_value(network, name, data[name].train, rows) for name, rows in self.dev.items()}
+        self.phases = experiment.phases or (Phase(),)
+        self.position = Position()
+        self.restored: dict[str, Tensor] = {}
+
+    def run(self, resume: bool = False) -> Position:
+        """Train to the end; raises `Interrupted` when asked to stop, after writing the state down."""
+        if resume:
+            self._restore()
+        self.watcher.begin(
+            sum(len(order) for phase in self.phases for order in self._orders(phase)), self.position.step
+        )
+        self.began = self.saved = time.monotonic()
+        try:
+            with Interruption() as interruption:
+                while self.position.phase < len(self.phases):
+                    self._run_phase(self.phases[self.position.phase], interruption)
+                    self.position.phase += 1
+                    self.position.epoch = self.position.updates = 0
+                    self.position.stopping = {}
+        finally:
+            self.watcher.end()
+        return self.position
+
+    def _run_phase(self, phase: Phase, interruption: Interruption) -> None:
+        names = self._names(phase)
+        set_trainable(self.network, phase.train_layers if phase.train_layers is not None else self._train_layers())
+        self.parameters = {
+            **{name: p for name, p in self.network.named_parameters() if p.requires_grad},
+            **{f"weights.{name}": p for name, p in self.weights.named_parameters()},
+        }
+        self.optimizer = self._build_optimizer(phase)
+        self.model = self.accelerator.prepare(self.network)
+        self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
+        stopping = EarlyStopping(self.settings.early_stopping)
+        if self.restored:
+            restore_optimizer(self.optimizer, self.parameters, below("optimizer", self.restored))
+            torch.set_rng_state(self.restored["rng"])
+            self.restored = {}
+            if self.position.stopping:
+                stopping.load_state_dict(self.position.stopping)
+        orders = self._orders(phase)
+        accumulate = self.settings.accumulate or (len(names) if self.settings.conflict == "pcgrad" else 1)
+        self.total_updates = sum(-(-len(order) // accumulate) for order in orders)
+        for epoch in range(self.position.epoch, len(orders)):
+            self._run_epoch(names, orders[epoch], epoch, accumulate, interruption)
+            self.position.epoch, self.position.index = epoch + 1, 0
+            stop = self._evaluate(names, stopping)
+            self._save()
+            if stop:
+                self.position.stopped = "early"
+                break
+
+    def _run_epoch(
+        self, names: list[str], order: list[int], epoch: int, accumulate: int, interruption: Interruption
+    ) -> None:
+        self.network.train()
+        label = f"epoch {epoch + 1}" if len(self.phases) == 1 else f"phase {self.position.phase + 1} epoch {epoch + 1}"
+        for begin in range(self.position.index, len(order), accumulate):
+            window = [names[task] for task in order[begin : begin + accumulate]]
+            self._update(window, label)
+            self.position.index = begin + len(window)
+            if interruption.asked:
+                self._save()
+                raise Interrupted(self.folder)
+            if time.monotonic() - self.saved > _SAVE_EVERY:
+                self._save()
+
+    def _update(self, window: list[str], label: str) -> None:
+        """One step of the optimizer from one batch of each task in the window."""
+        pcgrad = self.settings.conflict == "pcgrad"
+        factor = scale(self.position.updates, self.total_updates, self.settings.warmup_ratio, self.settings.schedule)
+        for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate * factor
+        parameters = list(self.parameters.values())
+        apart: dict[str, Tensor] = {}
+        self.optimizer.zero_grad()
+        for task in window:
+            loss = self._backward(task, len(window))
+            if pcgrad:  # gradients must be apart before they are summed, or there is nothing left to project
+                found = collect(parameters)
+                apart[task] = apart[task] + found if task in apart else found
+                self.optimizer.zero_grad()
+            self.watcher.step(label, task, loss, len(self.last.targets["gold"]))
+        if pcgrad:
+            chance = random.Random(f"{self.experiment.seed} {self.position.step}")
+            assign(parameters, project_conflicts(list(apart.values()), chance))
+        if self.settings.max_grad_norm:
+            self.accelerator.clip_grad_norm_(parameters, self.settings.max_grad_norm)
+        self.optimizer.step()
+        self.position.updates += 1
+
+    def _backward(self, task: str, share: int) -> float:
+        batch = self.rows[task].next(self.accelerator.process_index, self.accelerator.num_processes)
+        batch = self.last = batch.to(self.accelerator.device)
+        with self._autocast():
+            loss = self.losses[task](self.model(batch), batch.targets["gold"])
+        self.accelerator.backward(self.weights(task, loss) / share)
+        value = float(loss.detach())
+        self._count(task, value, batch)
+        return value
+
+    def _count(self, task: str, loss: float, batch: Batch) -> None:
+        here = self.position
+        here.step += 1
+        here.tokens += len(batch.ids)
+        here.padded += batch.rows * max(length for _, length in batch.runs)
+        here.rows += len(batch.targets["gold"])
+        here.curve.append((here.step, task, round(loss, 5)))
+
+    def _evaluate(self, names: list[str], stopping: EarlyStopping) -> bool:
+        """Look at the dev rows of all tasks, remember the best weights; whether to stop."""
+        here = self.position
+        results = with_floor(evaluate(self.network, self.dev, intervals=False), self.floor)
+        gain = overall(results)
+        recent = [entry for entry in here.curve if entry[0] > (here.history[-1]["step"] if here.history else 0)]
+        entry = {
+            "step": here.step,
+            "phase": here.phase,
+            "epoch": here.epoch,
+            "losses": {name: mean_loss(recent, name) for name in names},
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "dev": {name: result.value for name, result in results.items()},
+            "overall": gain,
+            "agreement": self._agreement(names),
+            "weights": self.weights.current(),
+        }
+        chosen = self.settings.choose_by
+        better = {name: self._improves(name, result.value) for name, result in results.items()}
+        better["overall"] = self._improves("overall", gain_of(entry, chosen))
+        entry["best"] = better["overall"]
+        here.history.append(entry)
+        self._keep(better, entry)
+        self.watcher.evaluated(entry)
+        stop = stopping.update(gain_of(entry, chosen))
+        here.stopping = stopping.state_dict()
+        return stop
+
+    def _improves(self, name: str, value: float) -> bool:
+        best = self.position.best.get(name)
+        return best is None or value > best["value"]
+
+    def _keep(self, better: Mapping[str, bool], entry: Mapping[str, Any]) -> None:
+        chosen = self.settings.choose_by
+        for name, improved in better.items():
+            if not improved or (name != "overall" and not self.settings.keep_best_per_task):
+                continue
+            value = gain_of(entry, chosen) if name == "overall" else entry["dev"][name]
+            self.position.best[name] = {"step": entry["step"], "epoch": entry["epoch"], "value": value}
+            if self.accelerator.is_main_process:
+                self.network.save(self.folder / "best" / name)
+
+    def _agreement(self, names: Sequence[str]) -> dict[str, float]:
+        """How far the tasks' gradients on the encoder point the same way, on the first rows of each."""
+        shared = [p for name, p in self.network.named_parameters() if p.requires_grad and name.startswith("encoder.")]
+        if len(names) < 2 or not shared:
+            return {}
+        self.network.eval()  # no dropout, so that only the tasks differ
+        found = {}
+        for name in names:
+            self.network.zero_grad()
+            rows = self.rows[name]
+            batch = rows.first(64).to(self.accelerator.device)
+            self.losses[name](self.network(batch), batch.targets["gold"]).backward()
+            found[name] = collect(shared)
+        self.network.zero_grad()
+        return agreement(found)
+
+    def _save(self) -> None:
+        now = time.monotonic()
+        self.position.seconds += now - self.began
+        self.began = self.saved = now
+        self.position.places = {name: list(rows.place) for name, rows in self.rows.items()}
+        if not self.accelerator.is_main_process:
+            return
+        tensors = {
+            **prefixed("network", self.network.state_dict()),
+            **prefixed("weights", self.weights.state_dict()),
+            **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
+            "rng": torch.get_rng_state(),
+        }
+        save_state(self.folder, vars(self.position), tensors)
+
+    def _restore(self) -> None:
+        state = load_state(self.folder)
+        if state is None:
+            return
+        document, tensors = state
+        document.pop("tensors")
+        self.position = Position(**document)
+        self.position.curve = [(step, task, loss) for step, task, loss in self.position.curve]
+        self.network.load_state_dict(below("network", tensors))
+        self.weights.load_state_dict(below("weights", tensors))
+        for name, (turn, index) in self.position.places.items():
+            self.rows[name].go_to(turn, index)
+        self.restored = tensors
+
+    def _build_optimizer(self, phase: Phase) -> torch.optim.Optimizer:
+        settings = self.settings
+        rate = phase.learning_rate or settings.learning_rate
+        groups = parameter_groups(
+            self.parameters.items(),
+            learning_rate=rate,
+            head_learning_rate=phase.head_learning_rate or settings.head_learning_rate or rate,
+            weight_decay=settings.weight_decay,
+            layer_decay=settings.layer_decay,
+            depth=self.network.encoder.config.num_hidden_layers,
+        )
+        return adamw(groups)
+
+    def _orders(self, phase: Phase) -> list[list[int]]:
+        """The order of tasks in every epoch of a phase."""
+        epochs = phase.epochs or self.settings.epochs
+        sampler = phase.sampling or self.experiment.sampling
+        sizes = [len(self.rows[name]) for name in self._names(phase)]
+        return [sampler.order(sizes, epoch, epochs, self.experiment.seed) for epoch in range(epochs)]
+
+    def _names(self, phase: Phase) -> list[str]:
+        return list(phase.tasks or self.network.tasks)
+
+    def _train_layers(self) -> TrainLayers:
+        return self.experiment.encoder.train_layers
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return self.accelerator.autocast()  # type: ignore[no-any-return]
+
+
+def set_trainable(network: nn.Module, layers: TrainLayers) -> None:
+    """Let the whole network learn, or of its encoder only the top `layers` blocks."""
+    network.requires_grad_(True)
+    if layers == "all":
+        return
+    encoder = network.encoder
+    encoder.requires_grad_(False)  # type: ignore[operator]
+    depth = len(encoder.blocks)  # type: ignore[arg-type, union-attr]
+    for block in list(encoder.blocks)[max(0, depth - layers) :]:  # type: ignore[arg-type, union-attr]
+        block.requires_grad_(True)
+
+
+def thin_out(rows: list[Example], limit: int) -> list[Example]:
+    """At most `limit` rows, evenly spread over all."""
+    if len(rows) <= limit:
+        return rows
+    return [rows[i * len(rows) // limit] for i in range(limit)]
+
+
+def majority_value(network: Network, task: str, train: Sequence[Example], rows: Sequence[Example]) -> float:
+    """What always giving the commonest answer reaches, by the metric the task is chosen by."""
+    target = network.targets[task]
+    scores = target.measure([one.gold for one in rows], target.majority(train, rows), intervals=False).scores
+    return scores[network.metric(task)]
+
+
+def with_floor(results: Mapping[str, TaskResult], floor: Mapping[str, float]) -> dict[str, TaskResult]:
+    """The results with the majority baseline beside each."""
+    return {
+        name: TaskResult(result.metric, result.rows, result.measures, {"majority": {result.metric: floor[name]}})
+        for name, result in results.items()
+    }
+
+
+def gain_of(entry: Mapping[str, Any], chosen: str) -> float:
+    """The value of an evaluation by which weights are chosen."""
+    return float(entry["overall"] if chosen == "overall" else entry["dev"][chosen])
+
+
+def mean_loss(curve: Sequence[tuple[int, str, float]], task: str) -> float | None:
+    """The mean loss of a task over a stretch of steps."""
+    values = [loss for _, name, loss in curve if name == task]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,85 @@
+"""What a person sees of a run: a bar with the loss of every task, and a line after each evaluation."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+class Watcher:
+    """Sees a run and says nothing; the base of those that do."""
+
+    def note(self, text: str) -> None:
+        """A sentence worth reading."""
+
+    def begin(self, steps: int, done: int) -> None:
+        """The run starts, or goes on after `done` steps."""
+
+    def step(self, epoch: str, task: str, loss: float, rows: int) -> None:
+        """One batch has been learned from."""
+
+    def evaluated(self, entry: dict[str, Any]) -> None:
+        """The dev rows have been looked at."""
+
+    def end(self) -> None:
+        """The run is over, however it ended."""
+
+
+class RichWatcher(Watcher):
+    """A live bar on standard error."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True, highlight=False)
+        self.losses: dict[str, float] = {}
+        self.rows = 0
+        self.began = time.monotonic()
+        self.bar: Progress | None = None
+        self.line: TaskID | None = None
+
+    def note(self, text: str) -> None:
+        self.console.print(f"[dim]{text}[/]")
+
+    def begin(self, steps: int, done: int) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(*columns, console=self.console, transient=True)
+        self.line = self.bar.add_task("training", total=steps, completed=done, speed="")
+        self.bar.start()
+        self.began, self.rows = time.monotonic(), 0
+
+    def step(self, epoch: str, task: str, loss: float, rows: int) -> None:
+        if self.bar is None or self.line is None:
+            return
+        before = self.losses.get(task, loss)
+        self.losses[task] = 0.9 * before + 0.1 * loss
+        self.rows += rows
+        speed = self.rows / max(time.monotonic() - self.began, 1e-9)
+        shown = " · ".join(f"{name} {value:.3f}" for name, value in self.losses.items())
+        self.bar.update(self.line, advance=1, description=f"{epoch} · {shown}", speed=f"{speed:.0f} rows/s")
+
+    def evaluated(self, entry: dict[str, Any]) -> None:
+        scores = " · ".join(f"{task} {value:.3f}" for task, value in entry["dev"].items())
+        best = " [green]best so far[/]" if entry.get("best") else ""
+        self.console.print(f"epoch {entry['epoch']}: dev {scores} · overall gain {entry['overall']:+.3f}{best}")
+
+    def end(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()

@@ -1,0 +1,267 @@
+"""From a config to a finished model folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from accelerate.utils import DistributedDataParallelKwargs
+
+from weft.data import Splits, load_data
+from weft.embed import load_encoder
+from weft.errors import ConfigError, WeftError
+from weft.evaluate import TaskResult, calibrate, evaluate, measure_baselines
+from weft.experiment import Experiment, parse_experiment, read_experiment
+from weft.files import write_atomically
+from weft.model import Model, load
+from weft.network import Network, check_losses, load_network
+from weft.reports.card import render_card
+from weft.reports.html import render
+from weft.training.checkpointing import remove_state
+from weft.training.loop import Loop, Position
+from weft.training.progress import RichWatcher, Watcher
+
+CONFIG = "weft.toml"
+
+Device = Literal["auto", "cpu", "cuda"]
+
+
+def train(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    data: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    device: Device = "auto",
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> Model:
+    """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
+
+    Args:
+        config: a TOML file, or the same as a dict.
+        output: the folder to make; by default `runs/` and the name of the config. It must not exist.
+        overrides: `key=value` changes to the config, for example `training.epochs=5`.
+        data: the folder of the tasks' files; see `data_folder`.
+        seed: instead of the config's.
+        resume: go on with an unfinished run of the same output; the result is the same as without the break.
+        watcher: sees the run; a live bar on standard error by default.
+    """
+    changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
+    if isinstance(config, Mapping):
+        experiment, name, home = parse_experiment(dict(config), changes), "run", Path()
+    else:
+        experiment, name, home = read_experiment(Path(config), changes), Path(config).stem, Path(config).parent
+    target = Path(output) if output is not None else Path("runs") / name
+    base = data_folder(home, experiment, data)
+    folder = prepare_folder(target, experiment, resume)
+    watcher = watcher or RichWatcher()
+    run = Run(experiment, base, folder, device, watcher)
+    run.finish(run.learn(resume))
+    folder.rename(target)
+    return load(target)
+
+
+def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[str] | None) -> Path:
+    """The folder of the data: the one given, else the config's `data` beside the config file, else the file's own."""
+    if override is not None:
+        return Path(override)
+    return home / experiment.data if experiment.data else home
+
+
+def prepare_folder(target: Path, experiment: Experiment, resume: bool) -> Path:
+    """The folder an unfinished run lives in, `OUTPUT.running`; it becomes OUTPUT when all is done."""
+    folder = target.with_name(target.name + ".running")
+    document = tomli_w.dumps(experiment.to_dict())
+    if target.exists():
+        raise ConfigError(f"the output {target} exists already; name another with --output, or remove it")
+    if folder.exists() and not resume:
+        raise ConfigError(
+            f"{folder} holds an unfinished run; go on with it with --resume, or remove the folder to start anew"
+        )
+    if resume and not folder.exists():
+        raise ConfigError(f"there is no unfinished run {folder} to resume; start it without --resume")
+    if resume and (folder / CONFIG).read_text(encoding="utf-8") != document:
+        raise ConfigError(f"{folder} was started with another config; resume with the same one, or start anew")
+    if not resume:
+        write_atomically(folder / CONFIG, lambda path: path.write_text(document, encoding="utf-8"))
+    return folder
+
+
+class Run:
+    """One run: data and network made ready, learned, measured and written."""
+
+    def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, watcher: Watcher) -> None:
+        self.experiment, self.folder, self.watcher = experiment, folder, watcher
+        try:
+            self.data = load_data(experiment.tasks, base, experiment.seed)
+            self.network = build_network(experiment, self.data)
+            self.accelerator = build_accelerator(experiment, device, folder)
+        except WeftError:
+            remove_if_untouched(folder)
+            raise
+
+    def learn(self, resume: bool) -> Position:
+        """Train; the best weights are in `best/overall` afterwards."""
+        torch.manual_seed(self.experiment.seed)
+        loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
+        return loop.run(resume)
+
+    def finish(self, position: Position) -> None:
+        """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
+        self.watcher.note("measuring the chosen weights, with intervals and baselines")
+        network = self._calibrated("overall")
+        results = self._measure(network)
+        record = self._record(position, results, network)
+        network.save(self.folder)
+        documents = {
+            "metrics.json": to_json({name: result.measures.scores for name, result in results.items()}),
+            "report.json": to_json(record),
+            "report.html": render(record),
+            "README.md": render_card(record),
+            "metrics.jsonl": "".join(json.dumps(entry) + "\n" for entry in position.history),
+        }
+        for name, text in documents.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+        self._keep_per_task(position)
+        remove_state(self.folder)
+
+    def _calibrated(self, name: str) -> Network:
+        network = load_network(self.folder / "best" / name).to(self.accelerator.device)
+        network.targets.update(calibrate(network, {task: splits.dev for task, splits in self.data.items()}))
+        return network
+
+    def _measure(self, network: Network) -> dict[str, TaskResult]:
+        rows = {name: splits.report[1] for name, splits in self.data.items()}
+        results = evaluate(network, rows)
+        if not self.experiment.training.baselines:
+            return results
+        return {
+            name: replace(result, baselines=measure_baselines(network.targets[name], self.data[name].train, rows[name]))
+            for name, result in results.items()
+        }
+
+    def _keep_per_task(self, position: Position) -> None:
+        """Calibrated weights for each task whose best epoch was another than the chosen one."""
+        for name in self.network.tasks:
+            folder = self.folder / "best" / name
+            if not folder.exists():
+                continue
+            if position.best[name]["step"] == position.best["overall"]["step"]:
+                shutil.rmtree(folder)
+            else:
+                self._calibrated(name).save(folder)
+        shutil.rmtree(self.folder / "best" / "overall")
+        with contextlib.suppress(OSError):
+            (self.folder / "best").rmdir()  # where the chosen weights are the best for every task
+
+    def _record(self, position: Position, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
+        """Everything a report shows, as plain data without any text of the users'."""
+        config = network.encoder.config
+        return {
+            "weft": version("weft"),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seed": self.experiment.seed,
+            "encoder": {
+                "name": self.experiment.encoder.name,
+                "layers": config.num_hidden_layers,
+                "width": config.hidden_size,
+                "parameters": sum(p.numel() for p in network.encoder.parameters()),
+            },
+            "conditioning": network.conditioning.to_dict()["kind"],
+            "device": str(self.accelerator.device),
+            "precision": self.accelerator.mixed_precision.replace("no", "fp32"),
+            "seconds": position.seconds,
+            "peak_memory_mib": peak_memory(),
+            "tokens": position.tokens,
+            "rows": position.rows,
+            "padding_saved": 1 - position.tokens / position.padded,
+            "stopped": position.stopped,
+            "best": self._best(position),
+            "tasks": {name: self._task_record(name, result) for name, result in results.items()},
+            "history": position.history,
+            "curve": position.curve,
+            "config": (self.folder / CONFIG).read_text(encoding="utf-8"),
+        }
+
+    def _best(self, position: Position) -> dict[str, Any]:
+        chosen = position.best["overall"]["step"]
+        return {
+            name: best if name == "overall" else {**best, "folder": "." if best["step"] == chosen else f"best/{name}"}
+            for name, best in position.best.items()
+        }
+
+    def _task_record(self, name: str, result: TaskResult) -> dict[str, Any]:
+        splits = self.data[name]
+        return {
+            "kind": self.experiment.tasks[name].to_dict()["kind"],
+            "metric": result.metric,
+            "rows": {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
+            "reported_on": splits.report[0],
+            "result": result.to_dict(),
+        }
+
+
+def build_network(experiment: Experiment, data: Mapping[str, Splits]) -> Network:
+    """A network for the experiment's tasks, its heads fresh by the seed."""
+    targets = {name: task.learn(one.gold for one in data[name].train) for name, task in experiment.tasks.items()}
+    check_losses(experiment.tasks, targets)
+    source = load_encoder(experiment.encoder.name, revision=experiment.encoder.revision)
+    encoder = source.encoder
+    encoder.pooler = None  # tasks bring their own
+    encoder.config = replace(encoder.config, with_pooler=False)
+    encoder.checkpoint_gradients = experiment.encoder.checkpoint_gradients
+    torch.manual_seed(experiment.seed)
+    return Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
+
+
+def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:
+    """Accelerate, for one process or for as many as it was launched with."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device cuda was asked for, but torch sees no GPU here; use --device cpu or auto")
+    wanted = experiment.training.precision
+    half = wanted == "bf16" or (wanted == "auto" and device != "cpu" and torch.cuda.is_available())
+    if half and wanted == "auto":
+        half = torch.cuda.is_bf16_supported()
+    AcceleratorState._reset_state()  # a second run in one process may choose another precision
+    return Accelerator(
+        cpu=device == "cpu",
+        mixed_precision="bf16" if half else "no",
+        log_with=list(experiment.training.trackers) or None,
+        project_dir=str(folder),
+        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+    )
+
+
+def remove_if_untouched(folder: Path) -> None:
+    """Remove the folder of a run that failed before it learned anything."""
+    if [path.name for path in folder.iterdir()] == [CONFIG]:
+        shutil.rmtree(folder)
+
+
+def to_json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def peak_memory() -> float | None:
+    """The most memory this process has held, in MiB; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held / (1024 * 1024 if sys.platform == "darwin" else 1024)
