@@ -19,6 +19,7 @@ from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.network import DOCUMENT, load_network
 from weft.tensors import Batch, States, pack
 from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation, check_texts, refuse_bare_text
 
@@ -158,11 +159,15 @@ def load_encoder(
     """An encoder with its tokenizer.
 
     Args:
-        name: `minilm` (the packaged default), a Hugging Face folder, or a Hub id; only the last asks the network.
+        name: `minilm` (the packaged default), a folder of weft's or Hugging Face's, or a Hub id; only the last asks
+            the network.
         revision: branch, tag or commit of a Hub id.
         ignore: keys of config.json to pass over because you know that they change nothing.
     """
     folder = find_folder(name, revision)
+    if (folder / DOCUMENT).is_file():  # a model of ours, whose encoder has learned its tasks
+        network = load_network(folder)
+        return TextEncoder(network.encoder, network.tokenizer)
     encoder, report = read_encoder(folder, ignore)
     return TextEncoder(encoder, Tokenizer.from_folder(folder), report)
 

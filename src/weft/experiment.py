@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ TrainLayers = Literal["all"] | Annotated[int, Field(ge=0)]
 def _plain_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
         raise ValueError(f"a task's name has letters, digits, - and _ only; received {name!r}")
+    if name in ("overall", "truncated"):  # `best/overall`, and the column that says which texts were cut
+        raise ValueError(f"{name!r} has a meaning of its own; give the task another name")
     return name
 
 
@@ -80,7 +83,7 @@ class Training(Batching):
 class Phase(Spec):
     """A stretch of training with its own tasks, sampler and learning rate; what is unset is as in the whole run."""
 
-    tasks: tuple[str, ...] | None = None
+    tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     epochs: Annotated[int, Field(ge=1)] | None = None
     sampling: Sampler | None = None
     learning_rate: Annotated[float, Field(gt=0)] | None = None
@@ -107,11 +110,9 @@ class Experiment(Spec):
         wanted = [name for phase in self.phases for name in phase.tasks or ()]
         if self.training.choose_by != "overall":
             wanted.append(self.training.choose_by)
-        for name in wanted:
-            if name not in self.tasks:
-                raise ValueError(
-                    f"there is no task {name!r}; the tasks are: {', '.join(self.tasks)}{nearest(name, self.tasks)}"
-                )
+        unknown = [repr(name) + nearest(name, self.tasks) for name in dict.fromkeys(wanted) if name not in self.tasks]
+        if unknown:
+            raise ValueError(f"there is no task {', '.join(unknown)}; the tasks are: {', '.join(self.tasks)}")
         return self
 
 
@@ -125,6 +126,8 @@ def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path} is a folder, but a config is a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from None
     return parse_experiment(document, overrides)
 
 
@@ -133,6 +136,13 @@ def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) ->
     for override in overrides:
         document = apply_override(document, override)
     return parse(Experiment, document)
+
+
+def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[str] | None) -> Path:
+    """The folder of the data: the one given, else the config's `data` beside the config file, else the file's own."""
+    if override is not None:
+        return Path(override)
+    return home / experiment.data if experiment.data else home
 
 
 def apply_override(document: dict[str, Any], override: str) -> dict[str, Any]:

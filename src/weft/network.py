@@ -17,6 +17,7 @@ from weft.conditioning.none import Unconditioned
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError
+from weft.files import write_atomically
 from weft.losses import Loss, LossFunction
 from weft.spec import parse
 from weft.targets import Target
@@ -85,7 +86,6 @@ class Network(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write weights, tokenizer and everything needed to build the network anew into a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
         write_tensors(
             {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}, folder / WEIGHTS
         )
@@ -97,7 +97,8 @@ class Network(nn.Module):
             "tasks": {name: task.to_dict() for name, task in self.tasks.items()},
             "targets": {name: target.to_dict() for name, target in self.targets.items()},
         }
-        (folder / DOCUMENT).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        write_atomically(folder / DOCUMENT, lambda path: path.write_text(text, encoding="utf-8"))
 
     def _add_head(self, name: str, width: int) -> None:
         task = self.tasks[name]
@@ -143,10 +144,22 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> No
             faults.append(
                 f"tasks.{name}.loss: {loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
             )
+        else:
+            faults += [f"tasks.{name}.loss: {fault}" for fault in loss_faults(target, loss)]
         if task.metric is not None and task.metric not in target.metrics:
             faults.append(f"tasks.{name}.metric: {task.metric!r} is not one of: {', '.join(target.metrics)}")
     if faults:
         raise ConfigError(*faults)
+
+
+def loss_faults(target: Target, loss: Loss) -> tuple[str, ...]:
+    """What speaks against a loss for this many labels."""
+    try:
+        target.outputs(loss)
+        target.build_loss(loss)
+    except ConfigError as error:
+        return error.faults
+    return ()
 
 
 def load_network(folder: Path) -> Network:

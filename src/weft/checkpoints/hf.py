@@ -71,7 +71,14 @@ def write_encoder(encoder: Encoder, folder: Path) -> None:
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write a safetensors file that carries the digest of its own tensors, which `read_tensors` checks."""
     metadata = {"format": "pt", "sha256": digest(tensors)}
-    write_atomically(path, lambda temporary: save_file(dict(tensors), temporary, metadata))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(dict(tensors), temporary, metadata)
+        except SafetensorError as error:  # which hides that the disk is full
+            raise OSError(str(error)) from None
+
+    write_atomically(path, write)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import typer
 
 
 def embed(
-    model: Annotated[str, typer.Argument(help="[bold]minilm[/] (packaged), a Hugging Face folder, or a Hub id.")],
+    model: Annotated[
+        str, typer.Argument(help="[bold]minilm[/] (packaged), a folder of weft's or Hugging Face's, or a Hub id.")
+    ],
     input: Annotated[
         Path, typer.Option("--input", "-i", help="Texts: .txt (one per line), .csv, .tsv, .jsonl, .parquet.")
     ],

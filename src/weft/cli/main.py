@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import embed
+from weft.cli import check, demo, embed, evaluate, predict, train
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -37,6 +37,11 @@ def _options(
     """One encoder, many tasks, few labels: turn a pretrained BERT into a model for many text tasks at once."""
 
 
+app.command("demo")(demo.demo)
+app.command("check")(check.check)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
 app.command("embed")(embed.embed)
 
 

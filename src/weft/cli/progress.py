@@ -1,9 +1,10 @@
-"""What a person sees while waiting; all of it on standard error, so that output can be piped."""
+"""The two screens: results on standard output; what a person sees while waiting on standard error."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -11,9 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 T = TypeVar("T")
 
 console = Console(stderr=True, highlight=False)
+output = Console(highlight=False)
 
 
-def counting(items: Iterable[T], total: int, noun: str) -> Iterator[T]:
+def counting(items: Iterable[T], total: int | None, noun: str) -> Iterator[T]:
     """The same items, with a progress bar that shows how many of `total` went by."""
     columns = (
         TextColumn("{task.description}"),
@@ -25,3 +27,9 @@ def counting(items: Iterable[T], total: int, noun: str) -> Iterator[T]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         yield from progress.track(items, total=total, description=noun)
+
+
+def show_answers(rows: Iterable[dict[str, Any]]) -> None:
+    """Each row as a line of JSON, as soon as it is there."""
+    for row in rows:
+        output.print(json.dumps(row, ensure_ascii=False, default=str), markup=False, soft_wrap=True)

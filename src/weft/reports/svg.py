@@ -24,6 +24,7 @@ HOLLOW = ("diamond", "square", "triangle", "circle")  # of the marks beside a do
 WIDTH = 520  # of charts that stretch: about a column of the page, so that text keeps its size
 DARK_FROM = 0.7  # the share from which a heat cell needs the other text colour, in light and dark alike
 FONT = 11.5
+FORBIDDEN = {"Cc", "Cs", "Cn"}  # control characters, halves of pairs, and places without a character
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class Dot:
 def line_chart(
     series: Sequence[Series], title: str, x_label: str, y_label: str, zero: bool = False, height: int = 290
 ) -> str:
-    """Lines with markers over a common x axis; points that are not finite are left out, `zero` draws the y axis to 0."""
+    """Lines with markers over a common x axis; points that are not finite are left out, `zero` takes y to 0."""
     series = [Series(one.name, finite(one.points), finite(one.raw), one.rings) for one in series]
     everything = [point for one in series for point in (*one.points, *one.raw)] or [(0.0, 0.0)]
     xs, ys = [x for x, _ in everything], [y for _, y in everything] + ([0.0] if zero else [])
     x_ticks, y_ticks = nice_ticks(min(xs), max(xs), 7, whole=True), nice_ticks(min(ys), max(ys))
     entries = [(one.name, _swatch(place)) for place, one in enumerate(series)]
-    legend, top = _legend(entries, 34)
+    legend, top = _legend(entries, 42)
     left, right, bottom = _axis_width(y_ticks), WIDTH - 14, top + height - 60
     x_low, x_high = x_ticks[0], max(xs) if max(xs) > x_ticks[0] else x_ticks[-1]
 
@@ -110,10 +111,10 @@ def reliability_diagram(bins: Iterable[Sequence[float]], title: str) -> str:
 def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]], title: str) -> str:
     """Counts of gold (rows) by answer (columns), shaded by share of the gold row; zeros stay empty.
 
-    Cells shrink as labels grow, to 14 px from 31 labels on; every cell tells its labels and count when pointed at.
+    Cells shrink as labels grow, to 12 px from 61 labels on; every cell tells its labels and count when pointed at.
     """
     size = len(labels)
-    cell = next((side for most, side in ((5, 46), (9, 38), (16, 29), (30, 21)) if size <= most), 14)
+    cell = next((side for most, side in ((5, 46), (9, 38), (16, 29), (30, 21), (60, 14)) if size <= most), 12)
     font = min(FONT, cell * 0.74)
     names = [shorten(label, 20) for label in labels]
     longest = max((text_width(name, font) for name in names), default=0.0)
@@ -126,8 +127,8 @@ def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]], tit
         middle = (place + 0.5) * cell
         parts.append(text(left - 6, top + middle + font * 0.35, name, anchor="end", size=font, tip=label))
         x, y = left + middle + (0 if flat else font * 0.3), top - 7
-        turn = {"anchor": "middle"} if flat else {"turn": f"rotate({angle} {x:.1f} {y:.1f})"}
-        parts.append(text(x, y, name, size=font, tip=label, **turn))
+        turn = "" if flat else f"rotate({angle} {x:.1f} {y:.1f})"
+        parts.append(text(x, y, name, anchor="middle" if flat else "start", size=font, turn=turn, tip=label))
     for place in range(size + 1):
         at = place * cell
         parts += [_line(left, top + at, right, top + at, LINE), _line(left + at, top, left + at, bottom, LINE)]
@@ -141,12 +142,12 @@ def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]], tit
 
 
 def dot_chart(dots: Sequence[Dot], title: str, dot_name: str = "this model, 95 % interval") -> str:
-    """A row per dot: the value, a whisker for its interval, hollow marks for what it is held against."""
+    """A row per dot: the value, a whisker for its interval, hollow marks for what it is held against; all finite."""
     marks = list(dict.fromkeys(name for one in dots for name in one.marks))
     solid = _line(0, 0, 24, 0, colour(0), width=2) + marker("circle", 12, 0, 4.5, colour(0))
     hollow = [(name, marker(HOLLOW[i % 4], 12, 0, 4.5, MUTED, hollow=True)) for i, name in enumerate(marks)]
     legend, top = _legend([(dot_name, solid), *hollow], 18)
-    everything = [x for one in dots for x in (one.value, *(one.interval or ()), *one.marks.values()) if math.isfinite(x)]
+    everything = [x for one in dots for x in (one.value, *(one.interval or ()), *one.marks.values())]
     ticks = nice_ticks(min([0.0, *everything]), max([1.0, *everything]))
     longest = max((text_width(shorten(one.name, 20), 13) for one in dots), default=0.0)
     left, right, step = max(90.0, longest + 16), WIDTH - 52.0, 42
@@ -163,17 +164,14 @@ def dot_chart(dots: Sequence[Dot], title: str, dot_name: str = "this model, 95 %
         y = top + (place + 0.5) * step
         parts.append(text(0, y - 1, shorten(one.name, 20), size=13, tip=one.name))
         parts.append(text(0, y + 13, shorten(one.detail, 20), fill=MUTED, size=10.5, tip=one.detail))
+        if one.interval:
+            low, high = map(across, one.interval)
+            parts.append(_line(low, y, high, y, colour(0), width=2.2))
+            parts += [_line(end, y - 5, end, y + 5, colour(0), width=2.2) for end in (low, high)]
         for number, name in enumerate(marks):
-            value = one.marks.get(name, math.nan)
-            if math.isfinite(value):
-                tip = f"{name} {value:.3f}"
-                parts.append(marker(HOLLOW[number % 4], across(value), y, 5, MUTED, hollow=True, tip=tip))
-        if not math.isfinite(one.value):
-            continue
-        if one.interval and all(map(math.isfinite, one.interval)):
-            low, high = one.interval
-            parts.append(_line(across(low), y, across(high), y, colour(0), width=2.2))
-            parts += [_line(across(end), y - 5, across(end), y + 5, colour(0), width=2.2) for end in (low, high)]
+            if name in one.marks:
+                tip = f"{name} {one.marks[name]:.3f}"
+                parts.append(marker(HOLLOW[number % 4], across(one.marks[name]), y, 5, MUTED, hollow=True, tip=tip))
         parts.append(marker("circle", across(one.value), y, 5, colour(0), tip=f"{one.name} {one.value:.3f}"))
         parts.append(text(WIDTH, y + 4.5, f"{one.value:.3f}", anchor="end", size=13, weight=600))
     return drawing(WIDTH, bottom + 24, title, parts)
@@ -213,7 +211,7 @@ def marker(shape: str, x: float, y: float, r: float, ink: str, hollow: bool = Fa
         "diamond": f"M0,{-r * 1.2:g}L{r * 1.2:g},0L0,{r * 1.2:g}L{-r * 1.2:g},0z",
         "triangle": f"M0,{-r * 1.1:g}L{r:g},{r * 0.8:g}H{-r:g}z",
         "nabla": f"M0,{r * 1.1:g}L{r:g},{-r * 0.8:g}H{-r:g}z",
-        "cross": f"M{-r * 0.8:g},{-r * 0.8:g}L{r * 0.8:g},{r * 0.8:g}M{-r * 0.8:g},{r * 0.8:g}L{r * 0.8:g},{-r * 0.8:g}",
+        "cross": f"M{-r * 0.8:g},{-r * 0.8:g}l{r * 1.6:g},{r * 1.6:g}m0,{-r * 1.6:g}l{-r * 1.6:g},{r * 1.6:g}",
         "plus": f"M{-r:g},0H{r:g}M0,{-r:g}V{r:g}",
     }
     return f'<path d="{paths[shape]}" transform="translate({x:.1f} {y:.1f})" {look}>{more}</path>'
@@ -257,17 +255,16 @@ def shorten(words: str, most: int) -> str:
 
 def clean(words: str) -> str:
     """Any string as text of HTML and XML: escaped, and with control characters, which XML forbids, made visible."""
-    return escape("".join("�" if unicodedata.category(one) in ("Cc", "Cs", "Cn") else one for one in words))
+    return escape("".join(one if one in "\n\t" or unicodedata.category(one) not in FORBIDDEN else "�" for one in words))
 
 
 def _series(number: int, one: Series, places: Sequence[Point]) -> list[str]:
-    every = math.ceil(len(places) / (24 if len(places) <= 24 else 6))
+    every = max(1, math.ceil(len(places) / (24 if len(places) <= 24 else 6)))
     drawn = [_path(places, colour(number), 1.9, DASHES[number % len(DASHES)])]
     for (x, _), (left, top) in zip(one.points, places, strict=True):
         if x in one.rings:
-            drawn.append(
-                f'<circle cx="{left:.1f}" cy="{top:.1f}" r="8" fill="none" stroke="{colour(number)}" stroke-width="1.5"/>'
-            )
+            ring = f'cx="{left:.1f}" cy="{top:.1f}" r="8" fill="none" stroke="{colour(number)}" stroke-width="1.5"'
+            drawn.append(f"<circle {ring}/>")
     for (x, y), (left, top) in list(zip(one.points, places, strict=True))[every // 2 :: every]:
         tip = f"{one.name}, {plain(x)}: {y:.3f}"
         drawn.append(marker(SHAPES[number % len(SHAPES)], left, top, 3.6, colour(number), tip=tip))
@@ -275,7 +272,7 @@ def _series(number: int, one: Series, places: Sequence[Point]) -> list[str]:
 
 
 def _faint(number: int, places: Sequence[Point]) -> str:
-    return f'<g opacity="0.25">{_path(places, colour(number), 1, "")}</g>'
+    return f'<g opacity="0.38">{_path(places, colour(number), 1, "")}</g>'
 
 
 def _path(places: Sequence[Point], ink: str, width: float, dash: str) -> str:
@@ -283,7 +280,8 @@ def _path(places: Sequence[Point], ink: str, width: float, dash: str) -> str:
         return ""
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}" stroke-linejoin="round"{dashed}/>'
+    look = f'fill="none" stroke="{ink}" stroke-width="{width:g}" stroke-linejoin="round"{dashed}'
+    return f'<polyline points="{points}" {look}/>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, ink: str, width: float = 1, dash: str = "") -> str:

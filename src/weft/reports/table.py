@@ -51,7 +51,7 @@ def read_rows(record: Mapping[str, Any]) -> list[Row]:
 
 
 def results_table(record: Mapping[str, Any]) -> Table:
-    """Task, metric, value with interval, baselines and rows; green where TF-IDF is beaten clearly, red if the reverse."""
+    """Task, metric, value with interval, baselines and rows; a value clearly above TF-IDF is green, below red."""
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=False)
     table.add_column("task", overflow="fold")
     table.add_column("metric")
@@ -132,13 +132,17 @@ def _summary(rows: Sequence[Row]) -> str:
 def _cautions(rows: Sequence[Row]) -> list[str]:
     found = []
     for row in rows:
+        if row.value is None and row.rows:
+            found.append(f"{row.task} has no finite {row.metric}: training may have diverged.")
         if row.majority is not None and row.against(row.majority) in ("unclear", "worse"):
             found.append(
                 f"{row.task} has not been shown to beat the commonest answer: {number(row.value)}"
                 f" ({span(row.interval)}) against {number(row.majority)}."
             )
         if row.interval and row.interval[1] - row.interval[0] > WIDE:
-            found.append(f"{row.task} was measured on only {row.rows:,} rows: its interval, {span(row.interval)}, is wide.")
+            found.append(
+                f"{row.task} was measured on only {row.rows:,} rows: its interval, {span(row.interval)}, is wide."
+            )
         if row.calibration_error is not None and row.calibration_error > MISCALIBRATED:
             found.append(
                 f"Confidence in {row.task} is off by {number(row.calibration_error)} on average:"

@@ -5,8 +5,8 @@
     score    a number per row
 
 A target is learned from the training rows, is frozen, and knows all about its answers: how gold becomes a tensor, how
-a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model folder
-as plain JSON.
+a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model
+folder as plain JSON.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ class ScoreTarget(Target):
     """The range of the scores, and how a head's output reaches it.
 
     `sigmoid`: low + (high - low) · sigmoid(x). `cosine`: the same with relu(x) of a cosine. `linear`: mean + spread ·
-    x, not bounded. Losses see scores in units of the training scores' spread, so that predicting the mean costs 1 whatever
-    the scale.
+    x, not bounded. Losses see scores in units of the training scores' spread, so that predicting the mean costs 1
+    whatever the scale.
     """
 
     fits: ClassVar[Fit] = "score"

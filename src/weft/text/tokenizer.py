@@ -79,7 +79,8 @@ class Tokenizer:
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json`, and `tokenizer_config.json` where there was one, into a folder."""
-        write_atomically(folder / FILE, lambda path: self.backend.save(str(path)))
+        text = self.backend.to_str(pretty=True)  # the library's own `save` raises bare Exceptions where a disk is full
+        write_atomically(folder / FILE, lambda path: path.write_text(text, encoding="utf-8"))
         if self.settings is not None:
             settings = json.dumps(self.settings, indent=2) + "\n"
             write_atomically(folder / SETTINGS, lambda path: path.write_text(settings, encoding="utf-8"))

@@ -69,9 +69,10 @@ def restore_optimizer(
     optimizer: torch.optim.Optimizer, named: Mapping[str, nn.Parameter], tensors: Mapping[str, Tensor]
 ) -> None:
     """Give an optimizer back what `optimizer_tensors` took."""
+    fused = bool(optimizer.defaults.get("fused"))  # the fused kernel wants its step counts beside the parameters
     for name, parameter in named.items():
         own = {full.rpartition("|")[2]: value for full, value in tensors.items() if full.rpartition("|")[0] == name}
         if own:
             optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device) for key, value in own.items()
+                key: value.to(parameter.device) if fused or key != "step" else value for key, value in own.items()
             }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,8 +18,10 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from weft.data import Splits
+from weft.errors import WeftError
 from weft.evaluate import TaskResult, evaluate, overall
 from weft.experiment import Experiment, Phase, TrainLayers
+from weft.files import write_atomically
 from weft.network import Network
 from weft.records import Example
 from weft.tensors import Batch
@@ -121,14 +126,14 @@ class Loop:
         orders = self._orders(phase)
         accumulate = self.settings.accumulate or (len(names) if self.settings.conflict == "pcgrad" else 1)
         self.total_updates = sum(-(-len(order) // accumulate) for order in orders)
-        for epoch in range(self.position.epoch, len(orders)):
+        while (epoch := self.position.epoch) < len(orders) and not stopping.done:
             self._run_epoch(names, orders[epoch], epoch, accumulate, interruption)
             self.position.epoch, self.position.index = epoch + 1, 0
-            stop = self._evaluate(names, stopping)
-            self._save()
-            if stop:
+            self._evaluate(names, stopping)
+            if stopping.done:
                 self.position.stopped = "early"
-                break
+            self._save()
+            self._stop_if_asked(interruption)
 
     def _run_epoch(
         self, names: list[str], order: list[int], epoch: int, accumulate: int, interruption: Interruption
@@ -139,11 +144,13 @@ class Loop:
             window = [names[task] for task in order[begin : begin + accumulate]]
             self._update(window, label)
             self.position.index = begin + len(window)
-            if interruption.asked:
+            if interruption.asked or time.monotonic() - self.saved > _SAVE_EVERY:
                 self._save()
-                raise Interrupted(self.folder)
-            if time.monotonic() - self.saved > _SAVE_EVERY:
-                self._save()
+                self._stop_if_asked(interruption)
+
+    def _stop_if_asked(self, interruption: Interruption) -> None:
+        if interruption.asked:
+            raise Interrupted(self.folder)
 
     def _update(self, window: list[str], label: str) -> None:
         """One step of the optimizer from one batch of each task in the window."""
@@ -152,22 +159,29 @@ class Loop:
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate * factor
         parameters = list(self.parameters.values())
+        shared = self._shared(window) if pcgrad else []
         apart: dict[str, Tensor] = {}
         self.optimizer.zero_grad()
         for task in window:
             loss = self._backward(task, len(window))
             if pcgrad:  # gradients must be apart before they are summed, or there is nothing left to project
-                found = collect(parameters)
+                found = collect(shared)
                 apart[task] = apart[task] + found if task in apart else found
-                self.optimizer.zero_grad()
+                for parameter in shared:
+                    parameter.grad = None
             self.watcher.step(label, task, loss, len(self.last.targets["gold"]))
         if pcgrad:
             chance = random.Random(f"{self.experiment.seed} {self.position.step}")
-            assign(parameters, project_conflicts(list(apart.values()), chance))
+            assign(shared, project_conflicts(list(apart.values()), chance))
         if self.settings.max_grad_norm:
             self.accelerator.clip_grad_norm_(parameters, self.settings.max_grad_norm)
         self.optimizer.step()
         self.position.updates += 1
+
+    def _shared(self, window: Sequence[str]) -> list[nn.Parameter]:
+        """The parameters that several tasks of the window read; a head of one task conflicts with nobody."""
+        own = {name: p for name, p in self.parameters.items() if not name.startswith("weights.")}
+        return [p for name, p in own.items() if len(owners(name, self.network) & set(window)) > 1]
 
     def _backward(self, task: str, share: int) -> float:
         batch = self.rows[task].next(self.accelerator.process_index, self.accelerator.num_processes)
@@ -176,6 +190,11 @@ class Loop:
             loss = self.losses[task](self.model(batch), batch.targets["gold"])
         self.accelerator.backward(self.weights(task, loss) / share)
         value = float(loss.detach())
+        if not math.isfinite(value):
+            raise WeftError(
+                f"the loss of task {task!r} is {value} after {self.position.step} batches: the run has diverged. Start "
+                "anew with a lower training.learning_rate, or more training.warmup_ratio"
+            )
         self._count(task, value, batch)
         return value
 
@@ -187,8 +206,8 @@ class Loop:
         here.rows += len(batch.targets["gold"])
         here.curve.append((here.step, task, round(loss, 5)))
 
-    def _evaluate(self, names: list[str], stopping: EarlyStopping) -> bool:
-        """Look at the dev rows of all tasks, remember the best weights; whether to stop."""
+    def _evaluate(self, names: list[str], stopping: EarlyStopping) -> None:
+        """Look at the dev rows of all tasks and remember the best weights."""
         here = self.position
         results = with_floor(evaluate(self.network, self.dev, intervals=False), self.floor)
         gain = overall(results)
@@ -209,11 +228,21 @@ class Loop:
         better["overall"] = self._improves("overall", gain_of(entry, chosen))
         entry["best"] = better["overall"]
         here.history.append(entry)
+        self._log(entry, results)
         self._keep(better, entry)
         self.watcher.evaluated(entry)
-        stop = stopping.update(gain_of(entry, chosen))
+        stopping.update(gain_of(entry, chosen))
         here.stopping = stopping.state_dict()
-        return stop
+
+    def _log(self, entry: Mapping[str, Any], results: Mapping[str, TaskResult]) -> None:
+        """Write the history for machines, and tell the trackers, if any."""
+        lines = "".join(json.dumps(one) + "\n" for one in self.position.history)
+        if self.accelerator.is_main_process:
+            write_atomically(self.folder / "metrics.jsonl", lambda path: path.write_text(lines, encoding="utf-8"))
+        losses = {f"{name}/loss": loss for name, loss in entry["losses"].items() if loss is not None}
+        values = {f"{name}/{result.metric}": result.value for name, result in results.items()}
+        agreements = {f"agreement/{pair}": value for pair, value in entry["agreement"].items()}
+        self.accelerator.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.position.step)
 
     def _improves(self, name: str, value: float) -> bool:
         best = self.position.best.get(name)
@@ -304,16 +333,25 @@ class Loop:
         return self.accelerator.autocast()  # type: ignore[no-any-return]
 
 
-def set_trainable(network: nn.Module, layers: TrainLayers) -> None:
+def set_trainable(network: Network, layers: TrainLayers) -> None:
     """Let the whole network learn, or of its encoder only the top `layers` blocks."""
     network.requires_grad_(True)
     if layers == "all":
         return
     encoder = network.encoder
-    encoder.requires_grad_(False)  # type: ignore[operator]
-    depth = len(encoder.blocks)  # type: ignore[arg-type, union-attr]
-    for block in list(encoder.blocks)[max(0, depth - layers) :]:  # type: ignore[arg-type, union-attr]
+    encoder.requires_grad_(False)
+    blocks = list(encoder.blocks)
+    for block in blocks[max(0, len(blocks) - layers) :]:
         block.requires_grad_(True)
+
+
+def owners(parameter: str, network: Network) -> set[str]:
+    """The tasks that read a parameter, by its name."""
+    found = re.match(r"(heads|readers)\.<([^>]+)>", parameter)
+    if found is None:
+        return set(network.tasks)
+    shares = found[1] == "heads"
+    return {name for name, task in network.tasks.items() if found[2] == ((shares and task.head.share) or name)}
 
 
 def thin_out(rows: list[Example], limit: int) -> list[Example]:

@@ -22,10 +22,11 @@ class TaskRows:
         self.targets = network.targets[task].tensor([one.gold for one in examples])
         self.lengths = [sum(len(row.ids) for row in rows) for rows in self.encoded]
         self.go_to(0, 0)
+        self.size = len(self.batches)
 
     def __len__(self) -> int:
-        """The batches of one turn."""
-        return len(self.batches)
+        """The batches of the first turn, wherever the stream stands; with `batch_tokens` turns differ a little."""
+        return self.size
 
     @property
     def place(self) -> tuple[int, int]:

@@ -7,10 +7,13 @@ import json
 import os
 import shutil
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,11 +23,12 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
+from weft.checkpoints.hf import read_json
 from weft.data import Splits, load_data
 from weft.embed import load_encoder
 from weft.errors import ConfigError, WeftError
 from weft.evaluate import TaskResult, calibrate, evaluate, measure_baselines
-from weft.experiment import Experiment, parse_experiment, read_experiment
+from weft.experiment import Experiment, data_folder, parse_experiment, read_experiment
 from weft.files import write_atomically
 from weft.model import Model, load
 from weft.network import Network, check_losses, load_network
@@ -66,34 +70,43 @@ def train(
         experiment, name, home = parse_experiment(dict(config), changes), "run", Path()
     else:
         experiment, name, home = read_experiment(Path(config), changes), Path(config).stem, Path(config).parent
-    target = Path(output) if output is not None else Path("runs") / name
+    target = Path(output) if output is not None else default_output(name)
     base = data_folder(home, experiment, data)
     folder = prepare_folder(target, experiment, resume)
     watcher = watcher or RichWatcher()
     run = Run(experiment, base, folder, device, watcher)
     run.finish(run.learn(resume))
-    folder.rename(target)
+    publish(folder, target)
     return load(target)
 
 
-def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[str] | None) -> Path:
-    """The folder of the data: the one given, else the config's `data` beside the config file, else the file's own."""
-    if override is not None:
-        return Path(override)
-    return home / experiment.data if experiment.data else home
+def default_output(config: str | os.PathLike[str]) -> Path:
+    """`runs/` and the config's name."""
+    return Path("runs") / Path(config).stem
+
+
+def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
+    """The test files a model folder was trained with (dev where there was none), if they are still there."""
+    document = read_json(folder / "report.json")
+    experiment = parse_experiment(tomllib.loads(document["config"]))
+    files = {name: experiment.tasks[name].test or experiment.tasks[name].dev for name in tasks}
+    made = [name for name, file in files.items() if not isinstance(file, str)]
+    if made:
+        raise ConfigError(f"the task {', '.join(made)} had no file of its own to measure on; name one with --data")
+    return {name: Path(document["data"]) / str(file) for name, file in files.items()}
 
 
 def prepare_folder(target: Path, experiment: Experiment, resume: bool) -> Path:
     """The folder an unfinished run lives in, `OUTPUT.running`; it becomes OUTPUT when all is done."""
-    folder = target.with_name(target.name + ".running")
-    document = tomli_w.dumps(experiment.to_dict())
     if target.exists():
         raise ConfigError(f"the output {target} exists already; name another with --output, or remove it")
+    folder = target.with_name(target.name + ".running")
+    document = tomli_w.dumps(experiment.to_dict())
     if folder.exists() and not resume:
         raise ConfigError(
             f"{folder} holds an unfinished run; go on with it with --resume, or remove the folder to start anew"
         )
-    if resume and not folder.exists():
+    if resume and not (folder / CONFIG).exists():
         raise ConfigError(f"there is no unfinished run {folder} to resume; start it without --resume")
     if resume and (folder / CONFIG).read_text(encoding="utf-8") != document:
         raise ConfigError(f"{folder} was started with another config; resume with the same one, or start anew")
@@ -106,7 +119,7 @@ class Run:
     """One run: data and network made ready, learned, measured and written."""
 
     def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, watcher: Watcher) -> None:
-        self.experiment, self.folder, self.watcher = experiment, folder, watcher
+        self.experiment, self.base, self.folder, self.watcher = experiment, base, folder, watcher
         try:
             self.data = load_data(experiment.tasks, base, experiment.seed)
             self.network = build_network(experiment, self.data)
@@ -117,9 +130,13 @@ class Run:
 
     def learn(self, resume: bool) -> Position:
         """Train; the best weights are in `best/overall` afterwards."""
-        torch.manual_seed(self.experiment.seed)
-        loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
-        return loop.run(resume)
+        torch.manual_seed(self.experiment.seed + self.accelerator.process_index)  # ranks drop out differently
+        try:
+            loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
+            return loop.run(resume)
+        except WeftError:
+            remove_if_untouched(self.folder)
+            raise
 
     def finish(self, position: Position) -> None:
         """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
@@ -133,12 +150,11 @@ class Run:
             "report.json": to_json(record),
             "report.html": render(record),
             "README.md": render_card(record),
-            "metrics.jsonl": "".join(json.dumps(entry) + "\n" for entry in position.history),
         }
         for name, text in documents.items():
-            (self.folder / name).write_text(text, encoding="utf-8")
+            write_atomically(self.folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
         self._keep_per_task(position)
-        remove_state(self.folder)
+        self.accelerator.end_training()
 
     def _calibrated(self, name: str) -> Network:
         network = load_network(self.folder / "best" / name).to(self.accelerator.device)
@@ -165,9 +181,6 @@ class Run:
                 shutil.rmtree(folder)
             else:
                 self._calibrated(name).save(folder)
-        shutil.rmtree(self.folder / "best" / "overall")
-        with contextlib.suppress(OSError):
-            (self.folder / "best").rmdir()  # where the chosen weights are the best for every task
 
     def _record(self, position: Position, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
         """Everything a report shows, as plain data without any text of the users'."""
@@ -195,6 +208,7 @@ class Run:
             "tasks": {name: self._task_record(name, result) for name, result in results.items()},
             "history": position.history,
             "curve": position.curve,
+            "data": str(self.base.resolve()),
             "config": (self.folder / CONFIG).read_text(encoding="utf-8"),
         }
 
@@ -237,14 +251,31 @@ def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> A
     half = wanted == "bf16" or (wanted == "auto" and device != "cpu" and torch.cuda.is_available())
     if half and wanted == "auto":
         half = torch.cuda.is_bf16_supported()
+    absent = [name for name in experiment.training.trackers if find_spec(name) is None]
+    if absent:
+        raise ConfigError(f"training.trackers: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
     AcceleratorState._reset_state()  # a second run in one process may choose another precision
-    return Accelerator(
+    accelerator = Accelerator(
         cpu=device == "cpu",
         mixed_precision="bf16" if half else "no",
         log_with=list(experiment.training.trackers) or None,
         project_dir=str(folder),
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+    accelerator.init_trackers("weft")
+    return accelerator
+
+
+def publish(folder: Path, target: Path) -> None:
+    """Give a finished run its name, and only then remove what resuming would have needed."""
+    try:
+        folder.rename(target)
+    except OSError as error:
+        raise WeftError(f"the finished run cannot be moved from {folder} to {target}: {error.strerror}") from None
+    remove_state(target)
+    shutil.rmtree(target / "best" / "overall")
+    with contextlib.suppress(OSError):
+        (target / "best").rmdir()  # where the chosen weights are the best for every task
 
 
 def remove_if_untouched(folder: Path) -> None:

@@ -28,6 +28,11 @@ class EarlyStopping:
             self.best, self.waited = value, 0
         else:
             self.waited += 1
+        return self.done
+
+    @property
+    def done(self) -> bool:
+        """Whether the last evaluation said stop."""
         return self.patience is not None and self.waited >= self.patience
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,0 +1,123 @@
+"""`weft check`: what is wrong or odd about a config and its files, before any training."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from weft.check import Finding, Part, Severity
+    from weft.experiment import EncoderChoice
+    from weft.tasks import Task
+    from weft.text.tokenizer import Tokenizer
+
+_COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
+_SHOWN = 12  # labels per task; the rest are counted together
+
+
+def check(
+    config: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", help="Set one key, as [bold]training.epochs=5[/]; may be repeated.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
+    ] = None,
+) -> None:
+    """Look for everything that is wrong or odd about a config and its files; exit 1 where training is impossible.
+
+    Example: [cyan]weft check experiment.toml --set tasks.urgency.dev=0.2[/]
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    from weft.check import SEVERITIES, Finding, data_folder, survey
+    from weft.errors import WeftError
+    from weft.experiment import read_experiment
+
+    out = Console(highlight=False)
+    experiment = read_experiment(config, overrides or ())
+    found: list[Finding] = []
+    tokenizer, limit = None, None
+    try:
+        tokenizer, limit = _read_tokenizer(experiment.encoder)
+    except WeftError as error:
+        found.append(Finding("fault", "encoder.from", str(error)))
+    surveyed = survey(experiment, data_folder(config, experiment, data), tokenizer, limit)
+    found += surveyed.findings
+    for name, parts in surveyed.parts.items():
+        if any(part.rows for part in parts.values()):
+            out.print(_count_table(name, experiment.tasks[name], parts))
+    counts = Counter(one.severity for one in found)
+    for severity in SEVERITIES:
+        if counts[severity]:
+            out.print(_finding_table(severity, [one for one in found if one.severity == severity]))
+    numbers = ", ".join(f"{counts[severity]} {severity}{'s' * (counts[severity] != 1)}" for severity in SEVERITIES)
+    verdict = "training is not possible yet" if counts["fault"] else "ready to train"
+    out.print(Text(f"{numbers}: {verdict}", style="bold red" if counts["fault"] else "bold green"))
+    if counts["fault"]:
+        raise typer.Exit(1)
+
+
+def _read_tokenizer(encoder: EncoderChoice) -> tuple[Tokenizer, int]:
+    """The encoder's tokenizer and the tokens it takes, without reading its weights."""
+    from weft.checkpoints.hf import CONFIG, layout_of, read_json
+    from weft.checkpoints.source import find_folder
+    from weft.text.tokenizer import Tokenizer
+
+    folder = find_folder(encoder.name, encoder.revision)
+    raw = read_json(folder / CONFIG)
+    limit = layout_of(raw, folder).read_config(raw, place=str(folder / CONFIG)).max_length
+    return Tokenizer.from_folder(folder), limit
+
+
+def _finding_table(severity: Severity, findings: list[Finding]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    colour = _COLOURS[severity]
+    table = Table(title=f"{severity}s", title_style=colour, title_justify="left", border_style="dim", expand=False)
+    table.add_column("place", overflow="fold", style=colour, max_width=32)
+    table.add_column("message", overflow="fold", style="dim" if severity == "note" else "")
+    for one in findings:
+        table.add_row(Text(one.place), Text(one.message))
+    return table
+
+
+def _count_table(name: str, task: Task, parts: dict[str, Part]) -> Table:
+    """Rows per split, and per label or, for scores, their range."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=name, title_style="bold", title_justify="left", border_style="dim")
+    table.add_column("", overflow="fold")
+    for split in parts:
+        table.add_column(split, justify="right")
+    for first, *cells in [("rows", *(f"{len(part.rows):,}" for part in parts.values())), *_answer_rows(task, parts)]:
+        table.add_row(Text(first), *cells)
+    return table
+
+
+def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
+    from weft.check import has_labels, name_label
+    from weft.data import labels_of
+
+    golds = [[row.gold for row in part.rows if isinstance(row.gold, float)] for part in parts.values()]
+    if any(golds):
+        ranges = [f"{min(some):g} … {max(some):g}" if some else "" for some in golds]
+        means = [f"{sum(some) / len(some):.2f}" if some else "" for some in golds]
+        return [("scores", *ranges), ("mean", *means)]
+    counts = [Counter(labels_of(part.rows)) for part in parts.values()]
+    if not has_labels(task, [row for part in parts.values() for row in part.rows]):
+        return [("different answers", *(f"{len(some):,}" for some in counts))]
+    total: Counter[str] = sum(counts, Counter())
+    labels = [label for label, _ in total.most_common()]
+    listed = [(name_label(label), *(f"{some[label]:,}" for some in counts)) for label in labels[:_SHOWN]]
+    rest = labels[_SHOWN:]
+    more = (f"… {len(rest)} more labels", *(f"{sum(some[label] for label in rest):,}" for some in counts))
+    return [*listed, more] if rest else listed

@@ -1,0 +1,49 @@
+"""`weft evaluate`: how good a model is on gold rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
+    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task. Repeatable.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", help="File of gold rows for the tasks; by default the test (or dev) files of the config."
+        ),
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
+) -> None:
+    """Measure a model on gold rows, with 95 % intervals.
+
+    Example: [cyan]weft evaluate triage --data new-messages.csv --json scores.json[/]
+    """
+    from rich.table import Table
+
+    from weft.cli.progress import output
+    from weft.files import write_atomically
+    from weft.model import load
+    from weft.predict import choose_tasks
+    from weft.training.run import gold_files
+
+    loaded = load(model)
+    names = choose_tasks(loaded.network, task)
+    files = dict.fromkeys(names, data) if data else gold_files(model, names)
+    results = loaded.evaluate(dict(files))
+    table = Table("task", "metric", "value", "95 % interval", "rows")
+    for name, result in results.items():
+        for metric, value in result.measures.scores.items():
+            low, high = result.measures.intervals.get(metric, (None, None))
+            span = f"{low:.3f} … {high:.3f}" if low is not None else ""
+            table.add_row(name, metric, f"{value:.3f}", span, f"{result.rows:,}")
+    output.print(table)
+    if json_file:
+        scores = {name: result.measures.scores for name, result in results.items()}
+        text = json.dumps(scores, indent=2) + "\n"
+        write_atomically(json_file, lambda path: path.write_text(text, encoding="utf-8"))

@@ -1,0 +1,49 @@
+"""`weft predict`: answers of a model for a text, for standard input, or for a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
+    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task. Repeatable.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="One text.")] = None,
+    text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
+    input: Annotated[
+        Path | None,
+        typer.Option("--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .parquet, .txt), or - for lines."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
+) -> None:
+    """Answer all tasks for each text, in one pass of the encoder where they read the same.
+
+    A file needs the columns the tasks were trained with. The input's own columns are kept, and `truncated` says where a
+    text was too long to be read whole.
+
+    Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
+    """
+    from weft.cli.progress import console, counting, show_answers
+    from weft.model import load
+    from weft.predict_files import predict_rows, read_inputs
+    from weft.text.writing import check_output, write_rows
+
+    if output:
+        check_output(output)
+    network = load(model).network
+    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
+    for sentence in inputs.notes:
+        console.print(f"[yellow]{sentence}[/]")
+    answers = predict_rows(network, inputs, scores)
+    if output:
+        write_rows(output, counting(answers, inputs.total, "rows"))
+        console.print(f"{inputs.total:,} rows → {output}", markup=False)
+    else:
+        show_answers(answers)

@@ -1,0 +1,43 @@
+"""`weft train`: from a config to a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one value of the config, e.g. training.epochs=5. Repeatable."
+    ),
+]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
+]
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="The experiment, as a TOML file.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to make [default: runs/NAME].")] = None,
+    overrides: Overrides = None,
+    data: DataFolder = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the config's seed.")] = None,
+    device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run of the same output.")] = False,
+) -> None:
+    """Train all tasks of a config on one encoder.
+
+    Writes a folder with the model, report.html and metrics.json. Ctrl-C stops safely; --resume goes on as if nothing
+    had happened.
+
+    Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
+    """
+    from weft.cli.results import show_run
+    from weft.training.run import default_output
+    from weft.training.run import train as run
+
+    target = output or default_output(config)
+    run(config, target, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
+    show_run(target)

@@ -1,0 +1,95 @@
+"""Predictions for a text, for lines of standard input, or for the rows of a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+from weft.data import get_text
+from weft.errors import ConfigError, DataError
+from weft.network import Network
+from weft.predict import Texts, choose_tasks, predict
+from weft.text.reading import Row, read_rows
+
+_LINES = Path("standard input")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The rows to answer, and which task reads which of their columns."""
+
+    rows: Callable[[], Iterable[Row]]
+    columns: dict[str, tuple[str, ...]]  # by task
+    total: int | None
+    source: Path
+    notes: tuple[str, ...] = ()
+
+
+def read_inputs(
+    network: Network,
+    tasks: Sequence[str] | None,
+    *,
+    text: str | None = None,
+    text_pair: str | None = None,
+    file: Path | None = None,
+) -> Inputs:
+    """What is to be answered, from exactly one source; every row is looked at before any is answered."""
+    if (text is None) == (file is None):
+        raise ConfigError("give either --text or --input (a file, or - for the lines of standard input)")
+    if text is not None:
+        names = choose_tasks(network, tasks, pair=text_pair is not None)
+        cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
+        return Inputs(lambda: [Row(1, cells)], {name: tuple(cells) for name in names}, 1, Path("--text"))
+    assert file is not None
+    names = choose_tasks(network, tasks)
+    if str(file) == "-" or file.suffix.lower() == ".txt":
+        return _read_lines(network, file, choose_tasks(network, tasks, pair=False))
+    wanted = {name: network.tasks[name].text_columns() for name in names}
+    return _read_table(file, wanted, all_needed=tasks is not None)
+
+
+def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
+    """The input's own columns, each task's answer, and whether a text was cut, row by row."""
+    rows, again = tee(inputs.rows())
+    asked = ({name: _texts(row, columns, inputs) for name, columns in inputs.columns.items()} for row in again)
+    for row, answer in zip(rows, predict(network, asked), strict=True):
+        found = {
+            name: prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}
+            for name, prediction in answer.predictions.items()
+        }
+        yield {**row.columns, **found, "truncated": answer.truncated}
+
+
+def _read_lines(network: Network, file: Path, names: list[str]) -> Inputs:
+    columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ("text",))
+    if str(file) != "-":
+        return Inputs(lambda: read_rows(file), columns, sum(1 for _ in read_rows(file)), file)
+    lines = (Row(number, {"text": line.rstrip("\r\n")}) for number, line in enumerate(sys.stdin, 1))
+    return Inputs(lambda: lines, columns, None, _LINES)
+
+
+def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool) -> Inputs:
+    first = next(iter(read_rows(file)), None)
+    if first is None:
+        raise DataError("holds no rows", file=file)
+    missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
+    able = {name: columns for name, columns in wanted.items() if not missing[name]}
+    problems = [
+        f"task {name!r} reads the column {', '.join(map(repr, lack))}" for name, lack in missing.items() if lack
+    ]
+    if not able or (problems and all_needed):
+        raise DataError(f"{'; '.join(problems)}; the columns are: {', '.join(first.columns)}", file=file)
+    needed = {column for columns in able.values() for column in columns}
+    total = sum(all(get_text(row, column, file) for column in needed) for row in read_rows(file))
+    return Inputs(lambda: read_rows(file), able, total, file, tuple(f"left out: {problem}" for problem in problems))
+
+
+def _texts(row: Row, columns: tuple[str, ...], inputs: Inputs) -> Texts:
+    return tuple(
+        get_text(row, column, inputs.source) if inputs.source is not _LINES else row.columns[column]
+        for column in columns
+    )

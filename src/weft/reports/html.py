@@ -1,0 +1,449 @@
+"""A run as one page that needs nothing else: no scripts, no other files, no network, and none of the users' texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from weft.reports.svg import (
+    Dot,
+    Point,
+    Series,
+    clean,
+    confusion_matrix,
+    dot_chart,
+    finite,
+    line_chart,
+    reliability_diagram,
+)
+from weft.reports.table import Row, Standing, listed, measured, number, read_rows, span, verdict
+
+MANY = 20  # labels from which a page first shows the weakest, and all of them only when asked
+MOST_POINTS = 400  # of a drawn curve; more would not show
+MOST_PAIRS = 7  # of tasks in one chart
+
+WORDS: dict[Standing, str] = {
+    "better": "clearly better",
+    "unclear": "not clear",
+    "worse": "clearly worse",
+    "unknown": "–",
+}
+
+LIGHT = (
+    "--ink:#1c2126;--muted:#5d6670;--line:#e1e5e9;--paper:#ffffff;--panel:#f5f7f9;--heat:#004c7a;--on-heat:#ffffff;"
+    "--good:#00664a;--bad:#a83f00;--c0:#0072B2;--c1:#D55E00;--c2:#009E73;--c3:#E69F00;--c4:#CC79A7;--c5:#56B4E9;--c6:#000000"
+)
+DARK = (
+    "--ink:#e7eaed;--muted:#9aa5b0;--line:#2e353d;--paper:#14181c;--panel:#1c2228;--heat:#56B4E9;--on-heat:#0b0e11;"
+    "--good:#4cc9a4;--bad:#f39255;--c0:#56B4E9;--c1:#E69F00;--c2:#22b48c;--c3:#F0E442;--c4:#CC79A7;--c5:#e0702a;--c6:#ffffff"
+)
+STYLE = f"""
+:root {{ color-scheme: light dark; {LIGHT} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
+* {{ box-sizing: border-box }}
+body {{ margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, -apple-system,
+  "Segoe UI", Roboto, "Noto Sans", sans-serif; -webkit-text-size-adjust: 100%; -webkit-print-color-adjust: exact;
+  print-color-adjust: exact }}
+main {{ max-width: 1100px; margin: 0 auto; padding: 40px 24px 64px }}
+header {{ padding-bottom: 26px; border-bottom: 2px solid var(--ink) }}
+.eyebrow {{ margin: 0; color: var(--muted); font-size: 13px; letter-spacing: .06em; text-transform: uppercase }}
+h1 {{ margin: 4px 0 14px; font-size: 34px; line-height: 1.2; letter-spacing: -.015em; font-weight: 700;
+  overflow-wrap: anywhere }}
+h2 {{ margin: 52px 0 4px; font-size: 23px; line-height: 1.3; letter-spacing: -.01em; overflow-wrap: anywhere }}
+h3, figcaption {{ margin: 0 0 10px; font-size: 15px; font-weight: 600 }}
+p {{ margin: 0 0 14px }}
+.lead {{ max-width: 46em; margin: 0; font-size: 20px; line-height: 1.45; overflow-wrap: anywhere }}
+.cautions {{ max-width: 60em; margin: 14px 0 0; padding-left: 18px; color: var(--muted) }}
+.note {{ max-width: 66em; color: var(--muted); font-size: 14px }}
+a {{ color: inherit; text-decoration-color: var(--muted); text-underline-offset: 3px }}
+code, pre {{ font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }}
+.columns {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 34px 44px;
+  margin-top: 24px; align-items: start }}
+.columns > * {{ min-width: 0 }}
+.fit {{ display: flex; flex-wrap: wrap; gap: 34px 44px; margin-top: 24px; align-items: flex-start }}
+.fit > * {{ min-width: 0; max-width: 100% }}
+.fit > .grow {{ flex: 1 1 400px }}
+.fit > .grow:only-child {{ max-width: 640px }}
+figure {{ margin: 0; break-inside: avoid }}
+figure .note {{ margin: 8px 0 0 }}
+figure svg {{ display: block; height: auto }}
+.dial svg {{ width: 310px; max-width: 100% }}
+.wide {{ overflow-x: auto }}
+.wide svg {{ max-width: none }}
+table {{ width: 100%; border-collapse: collapse; font-size: 15px; font-variant-numeric: tabular-nums }}
+th {{ color: var(--muted); font-size: 13px; font-weight: 500; text-align: left; vertical-align: bottom }}
+th, td {{ padding: 7px 0 7px 18px; border-bottom: 1px solid var(--line) }}
+th:first-child, td:first-child {{ padding-left: 0 }}
+td {{ overflow-wrap: anywhere }}
+.number {{ text-align: right; white-space: nowrap; overflow-wrap: normal }}
+td.strong {{ font-weight: 600 }}
+.quiet {{ color: var(--muted); font-weight: 400 }}
+.better {{ color: var(--good) }}
+.worse {{ color: var(--bad) }}
+.bar {{ background: linear-gradient(to right, var(--c0) calc(var(--share) * 100%), var(--line) 0) no-repeat right bottom 3px
+  / 64px 3px }}
+dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); gap: 20px 24px; margin: 0;
+  padding: 22px 24px; background: var(--panel); border-radius: 10px; break-inside: avoid }}
+dt {{ color: var(--muted); font-size: 13px }}
+dd {{ margin: 0; font-size: 18px; line-height: 1.3; font-weight: 600; font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere }}
+dd small {{ display: block; color: var(--muted); font-size: 13px; font-weight: 400 }}
+details {{ margin-top: 18px }}
+summary {{ cursor: pointer; font-weight: 600; font-size: 15px }}
+pre {{ margin: 12px 0 0; padding: 16px 18px; background: var(--panel); border-radius: 10px; overflow-x: auto }}
+@media (max-width: 640px) {{
+  main {{ padding: 26px 18px 48px }}
+  h1 {{ font-size: 27px }}
+  .lead {{ font-size: 18px }}
+  .stack thead {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }}
+  .stack, .stack tbody {{ display: block }}
+  .stack tr {{ display: block; padding: 10px 0; border-bottom: 1px solid var(--line) }}
+  .stack td {{ display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0 }}
+  .stack td::before {{ content: attr(data-name); color: var(--muted); font-weight: 400 }}
+  .stack td:first-child {{ font-size: 17px }}
+  .stack td:first-child::before {{ content: none }}
+  .narrow th, .narrow td {{ font-size: 14px }}
+  .narrow * + th, .narrow * + td {{ padding-left: 10px }}
+}}
+@media print {{
+  main {{ max-width: none; padding: 0 }}
+  body {{ font-size: 11pt }}
+  h2 {{ break-after: avoid }}
+  tr {{ break-inside: avoid }}
+  .wide {{ overflow: visible }}
+  .wide svg {{ max-width: 100%; height: auto }}
+  pre {{ white-space: pre-wrap }}
+  details::details-content {{ content-visibility: visible; block-size: auto }}
+}}
+"""
+
+
+def render(record: Mapping[str, Any]) -> str:
+    """The page of a run's record; parts that the record does not hold are left out."""
+    rows = read_rows(record)
+    tasks = record.get("tasks", {})
+    body = [
+        _header(record, rows),
+        _results(record, rows),
+        _training(record),
+        *(_task(place, row, tasks[row.task]) for place, row in enumerate(rows)),
+        _config(record),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>weft report: {clean(listed(tasks, 4))}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<body>\n<main>\n{''.join(body)}</main>\n</body>\n</html>\n"
+    )
+
+
+def _header(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    summary, *cautions = verdict(record)
+    when = [_day(record["created"])] if record.get("created") else []
+    version = [f"weft {record['weft']}"] if record.get("weft") else []
+    seed = [f"seed {record['seed']}"] if "seed" in record else []
+    listing = "".join(f"<li>{clean(one)}</li>" for one in cautions)
+    return (
+        f'<header>\n<p class="eyebrow">{clean(" · ".join(["Training report", *when, *version, *seed]))}</p>\n'
+        f"<h1>{clean(listed([row.task for row in rows]) or 'No tasks')}</h1>\n"
+        f'<p class="lead">{clean(summary)}</p>\n'
+        + (f'<ul class="cautions">{listing}</ul>\n' if listing else "")
+        + "</header>\n"
+    )
+
+
+def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    headings = ("Task", "Metric", "Value", "95 % interval", "Over majority", "TF-IDF", "Against TF-IDF", "Rows")
+    lines = [
+        [
+            f'<td class="strong"><a href="#task-{place}">{clean(row.task)}</a></td>',
+            _cell(headings[1], f"<code>{clean(row.metric)}</code>", "", raw=True),
+            _cell(headings[2], number(row.value), "number strong"),
+            _cell(headings[3], span(row.interval), "number"),
+            _cell(headings[4], _signed(row.gain), "number"),
+            _cell(headings[5], number(row.tfidf), "number"),
+            _cell(headings[6], WORDS[row.against(row.tfidf)], f"number {row.against(row.tfidf)}"),
+            _cell(headings[7], f"{row.rows:,} {row.part}", "number"),
+        ]
+        for place, row in enumerate(rows)
+    ]
+    dots = [
+        Dot(row.task, row.metric, row.value, row.interval, _marks(row)) for row in rows if row.value is not None
+    ]  # fmt: skip
+    chart = (
+        _figure("How sure the numbers are", dot_chart(dots, "Each task's value, interval and baselines"))
+        if dots
+        else ""
+    )
+    return (
+        f"<section>\n<h2>Results</h2>\n{_table(headings, lines, 'stack', 2)}"
+        '<p class="note" style="margin-top:12px">“Clearly” means that the whole 95 % interval lies on one side of'
+        " TF-IDF’s value. The interval comes from drawing these rows again; it says nothing about another seed or"
+        " other texts.</p>\n"
+        f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'
+    )
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    seconds, rows, tokens = (measured(record.get(key)) for key in ("seconds", "rows", "tokens"))
+    memory, saved, encoder = (
+        measured(record.get("peak_memory_mib")),
+        measured(record.get("padding_saved")),
+        record.get("encoder"),
+    )
+    tiles: list[tuple[str, str, str]] = []
+    if seconds is not None:
+        tiles.append(("Time", _duration(seconds), f"{seconds:,.1f} s" if seconds >= 60 else ""))
+    if memory is not None:
+        tiles.append(("Peak memory", f"{memory:,.1f} MiB", ""))
+    if rows is not None:
+        tiles.append(("Rows trained on", f"{rows:,.0f}", f"{rows / seconds:,.1f} rows/s" if seconds else ""))
+    if tokens is not None:
+        tiles.append(("Tokens", f"{tokens:,.0f}", f"{tokens / seconds:,.0f} tokens/s" if seconds else ""))
+    if saved is not None:
+        tiles.append(("Padding saved", f"{saved:.0%}", "of a padded batch"))
+    if record.get("device"):
+        tiles.append(("Device", str(record["device"]), str(record.get("precision", ""))))
+    if encoder:
+        tiles.append(("Encoder", str(encoder.get("name", "")), _shape(encoder)))
+    if record.get("conditioning"):
+        tiles.append(("Conditioning", str(record["conditioning"]), ""))
+    if record.get("stopped"):
+        tiles.append(("Ended", {"early": "early"}.get(record["stopped"], "as planned"), _best(record)))
+    items = "".join(
+        f"<div><dt>{clean(name)}</dt><dd>{clean(value)}{f'<small>{clean(more)}</small>' if more else ''}</dd></div>"
+        for name, value, more in tiles
+    )
+    return f"<div><h3>What it took</h3><dl>{items}</dl></div>" if tiles else ""
+
+
+def _training(record: Mapping[str, Any]) -> str:
+    history: Sequence[Mapping[str, Any]] = record.get("history") or ()
+    best: Mapping[str, Any] = record.get("best") or {}
+    tasks = list(record.get("tasks", {}))
+    figures = []
+    if curve := record.get("curve"):
+        figures.append(
+            _figure("Loss while training", _loss_chart(curve, tasks), "Smoothed; each step’s own loss is faint behind.")
+        )
+    if dev := _follow(history, "dev"):
+        metrics = {row.task: row.metric for row in read_rows(record)}
+        series = [
+            Series(
+                f"{name} ({metrics[name]})" if metrics.get(name) else name, points, (), [best.get(name, {}).get("step")]
+            )
+            for name, points in dev.items()
+        ]
+        chart = line_chart(series, "Dev metric of each task at each evaluation", "step", "dev metric")
+        figures.append(_figure("On the dev rows", chart, "A ring marks each task’s best evaluation."))
+    agreement = _follow(history, "agreement")
+    if agreement and len(agreement) <= MOST_PAIRS and max(map(len, agreement.values())) > 1:
+        series = [Series(_pair(name), points) for name, points in agreement.items()]
+        chart = line_chart(series, "Gradient agreement of each pair of tasks", "step", "cosine of gradients", zero=True)
+        figures.append(
+            _figure("Do the tasks pull the same way?", chart, "Below 0, two tasks’ gradients oppose each other.")
+        )
+    if agreement:
+        figures.append(_agreement_table(agreement))
+    weights = _follow(history, "weights")
+    if any(len({y for _, y in points}) > 1 for points in weights.values()):
+        series = [Series(name, points) for name, points in weights.items()]
+        chart = line_chart(series, "Loss weight of each task", "step", "weight", zero=True)
+        figures.append(_figure("Loss weights", chart))
+    return (
+        f'<section>\n<h2>Training</h2>\n<div class="columns">{"".join(figures)}</div>\n</section>\n' if figures else ""
+    )
+
+
+def _loss_chart(curve: Iterable[Sequence[Any]], tasks: Iterable[str]) -> str:
+    by_task: dict[str, list[Point]] = {task: [] for task in tasks}  # in this order a task has one colour in all charts
+    for step, task, loss in curve:
+        by_task.setdefault(task, []).extend(finite([(step, loss)]))
+    series = [Series(task, _thin(smooth(points)), _thin(points)) for task, points in by_task.items()]
+    return line_chart(series, "Training loss of each task", "step", "loss", zero=True)
+
+
+def _agreement_table(agreement: Mapping[str, Sequence[Point]]) -> str:
+    lines = []
+    for name, points in agreement.items():
+        values = [value for _, value in points]
+        mean = sum(values) / len(values)
+        cells = [_cell("", _signed(one), "number") for one in (mean, min(values), values[-1])]
+        lines.append([f"<td>{clean(_pair(name))}</td>", *cells])
+    table = _table(("Pair of tasks", "Mean", "Lowest", "Last"), lines, "narrow")
+    return f"<div><h3>Gradient agreement</h3>{table}</div>"
+
+
+def _task(place: int, row: Row, task: Mapping[str, Any]) -> str:
+    result = task.get("result", {})
+    details = result.get("measures", {}).get("details", {})
+    sizes = ", ".join(f"{count:,} {part}" for part, count in task.get("rows", {}).items())
+    about = (
+        f"{task.get('kind', '').replace('_', ' ')}; rows: {sizes}" if sizes else task.get("kind", "").replace("_", " ")
+    )
+    blocks = [f'<div class="grow">{_scores(result)}</div>']
+    if bins := details.get("reliability"):
+        error = "" if row.calibration_error is None else f"Calibration error {number(row.calibration_error)}. "
+        chart = reliability_diagram(bins, f"Confidence against accuracy of {row.task}")
+        note = f"{error}On the diagonal, confidence is what it says; larger discs hold more rows."
+        blocks.append(
+            f'<div class="dial" style="max-width:310px">{_figure("Is its confidence honest?", chart, note)}</div>'
+        )
+    labels, confusion = details.get("labels", ()), details.get("confusion")
+    if confusion:
+        chart = confusion_matrix(labels, confusion, f"Gold by answer of {row.task}")
+        figure = f'<figure><figcaption>Gold against answer</figcaption><div class="wide">{chart}</div></figure>'
+        blocks.append(f"<div>{figure}</div>")
+    if per_class := details.get("per_class"):
+        blocks.append(f'<div class="grow">{_per_class(per_class)}</div>')
+    if confusion and len(labels) > 4 and (mistakes := _mistakes(labels, confusion)):
+        blocks.append(f'<div class="grow">{mistakes}</div>')
+    return (
+        f'<section id="task-{place}">\n<h2>{clean(row.task)}</h2>\n<p class="note">{clean(about)}</p>\n'
+        f'<div class="fit">{"".join(blocks)}</div>\n</section>\n'
+    )
+
+
+def _scores(result: Mapping[str, Any]) -> str:
+    measures, baselines = result.get("measures", {}), result.get("baselines", {})
+    lines = []
+    for metric, value in measures.get("scores", {}).items():
+        strong = "number strong" if metric == result.get("metric") else "number"
+        others = [measured(baselines.get(name, {}).get(metric)) for name in ("majority", "tfidf")]
+        cells = [_cell("", span(measures.get("intervals", {}).get(metric)), "number")]
+        cells += [_cell("", number(other), "number quiet") for other in others]
+        lines.append([f"<td><code>{clean(metric)}</code></td>", _cell("", number(measured(value)), strong), *cells])
+    part = f" on {result['rows']:,} rows" if "rows" in result else ""
+    table = _table(("Metric", "Value", "95 % interval", "Majority", "TF-IDF"), lines, "narrow")
+    return f"<h3>All measures{part}</h3>{table}"
+
+
+def _per_class(per_class: Mapping[str, Mapping[str, float]]) -> str:
+    if len(per_class) <= MANY:
+        return f"<h3>Each label</h3>{_class_table(per_class.items())}"
+    present = [item for item in per_class.items() if item[1].get("support")]
+    weakest = sorted(present, key=lambda item: item[1].get("f1", 0.0))[:10]
+    everything = f"<details><summary>All {len(per_class)} labels</summary>{_class_table(per_class.items())}</details>"
+    return f"<h3>The weakest labels</h3>{_class_table(weakest)}{everything}"
+
+
+def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]]) -> str:
+    lines = []
+    for label, scores in classes:
+        f1 = measured(scores.get("f1"))
+        cells = [_cell("", number(measured(scores.get(name))), "number") for name in ("precision", "recall")]
+        bar = f'<td class="number strong bar" style="--share:{f1 or 0:.3f}">{number(f1)}</td>'
+        lines.append(
+            [f"<td>{_breakable(label)}</td>", *cells, bar, _cell("", f"{scores.get('support', 0):,.0f}", "number")]
+        )
+    return _table(("Label", "Precision", "Recall", "F1", "Rows"), lines, "narrow")
+
+
+def _mistakes(labels: Sequence[str], confusion: Sequence[Sequence[int]], most: int = 10) -> str:
+    """The commonest confusions: what a reader of a large matrix looks for."""
+    found = [
+        (rows, gold, answer) for gold, row in enumerate(confusion) for answer, rows in enumerate(row) if gold != answer
+    ]
+    lines = [
+        [
+            f"<td>{_breakable(labels[gold])}</td>",
+            f"<td>{_breakable(labels[answer])}</td>",
+            _cell("", f"{rows:,}", "number"),
+        ]
+        for rows, gold, answer in sorted(found, reverse=True, key=lambda one: one[0])[:most]
+        if rows
+    ]
+    return f"<h3>Commonest mistakes</h3>{_table(('Gold', 'Answer', 'Rows'), lines, 'narrow', 2)}" if lines else ""
+
+
+def _config(record: Mapping[str, Any]) -> str:
+    if not record.get("config"):
+        return ""
+    words = f"<details><summary>As it was run</summary><pre>{clean(record['config'])}</pre></details>"
+    return f"<section>\n<h2>Config</h2>\n{words}\n</section>\n"
+
+
+def smooth(points: Sequence[Point]) -> list[Point]:
+    """The points, each y the mean of those up to it, recent ones weighing most; more points, more memory."""
+    keep = 1 - 1 / max(1.0, len(points) / 15)
+    smoothed, total, weight = [], 0.0, 0.0
+    for x, y in points:
+        total, weight = keep * total + y, keep * weight + 1
+        smoothed.append((x, total / weight))
+    return smoothed
+
+
+def _thin(points: Sequence[Point]) -> list[Point]:
+    return list(points[:: -(-len(points) // MOST_POINTS) or 1])
+
+
+def _follow(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[Point]]:
+    """The (step, value) of each name under `key`, over the evaluations that have it."""
+    found: dict[str, list[Point]] = {}
+    for one in history:
+        for name, value in (one.get(key) or {}).items():
+            if points := finite([(one.get("step"), value)]):  # type: ignore[list-item]
+                found.setdefault(name, []).extend(points)
+    return found
+
+
+def _marks(row: Row) -> dict[str, float]:
+    return {name: value for name, value in (("majority", row.majority), ("TF-IDF", row.tfidf)) if value is not None}
+
+
+def _figure(caption: str, chart: str, note: str = "") -> str:
+    below = f'<p class="note">{clean(note)}</p>' if note else ""
+    return f"<figure><figcaption>{clean(caption)}</figcaption>{chart}{below}</figure>"
+
+
+def _table(headings: Sequence[str], lines: Iterable[Sequence[str]], kind: str, words: int = 1) -> str:
+    """Lines of finished cells under headings, of which the first `words` stand over words and the rest over numbers."""
+    head = "".join(
+        f'<th scope="col"{"" if place < words else " class=number"}>{clean(name)}</th>'
+        for place, name in enumerate(headings)
+    )
+    rows = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in lines)
+    return f'<table class="{kind}"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>\n'
+
+
+def _cell(name: str, value: str, kind: str, raw: bool = False) -> str:
+    named = f' data-name="{clean(name)}"' if name else ""
+    return f'<td class="{kind}"{named}>{value if raw else clean(value)}</td>'
+
+
+def _breakable(label: str) -> str:
+    """A name that may be broken after an underscore rather than inside a word."""
+    return clean(label).replace("_", "_<wbr>")
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def _pair(name: str) -> str:
+    return name.replace("~", " and ")
+
+
+def _day(created: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(created):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return created
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _shape(encoder: Mapping[str, Any]) -> str:
+    size = f"{encoder['parameters'] / 1e6:.1f} M weights" if encoder.get("parameters") else ""
+    plan = f"{encoder['layers']} layers of {encoder['width']}" if "layers" in encoder and "width" in encoder else ""
+    return ", ".join(filter(None, (plan, size)))
+
+
+def _best(record: Mapping[str, Any]) -> str:
+    best = (record.get("best") or {}).get("overall") or {}
+    return f"best overall at step {best['step']:,}" if "step" in best else ""

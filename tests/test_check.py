@@ -1,0 +1,463 @@
+"""`weft check`: every fault and oddity of a config and its files, all at once and without anybody's text."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.check import Finding, _Normalised, check, data_folder
+from weft.cli import main as cli
+from weft.experiment import parse_experiment
+from weft.text.splits import normalise
+from weft.text.tokenizer import Tokenizer
+
+Rows = list[tuple[str, ...]]
+MOOD = {"kind": "classification", "train": "train.csv", "dev": "dev.csv"}
+PAIR = {"kind": "pair_classification", "train": "train.csv", "dev": "dev.csv"}
+NEAR = {"kind": "similarity", "train": "train.csv", "dev": "dev.csv"}
+TEXT, TWO = ("text", "label"), ("sentence1", "sentence2", "label")
+SCORED = ("sentence1", "sentence2", "score")
+
+
+def rows(count: int, prefix: str, labels: Iterable[str] = ("calm", "urgent")) -> Rows:
+    """Rows of one secret text each, the labels taking turns."""
+    names = list(labels)
+    return [(f"secret{prefix}{number}", names[number % len(names)]) for number in range(count)]
+
+
+def pairs(count: int, prefix: str, answers: Iterable[str] = ("0", "1")) -> Rows:
+    return [(text, f"other {text}", answer) for text, answer in rows(count, prefix, answers)]
+
+
+def write(path: Path, header: tuple[str, ...], lines: Rows) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *lines])
+
+
+def write_both(folder: Path, train: Rows, dev: Rows | None = None, header: tuple[str, ...] = TEXT) -> None:
+    write(folder / "train.csv", header, train)
+    write(folder / "dev.csv", header, rows(40, "dev") if dev is None else dev)
+
+
+def find(folder: Path, tasks: dict[str, Any], tokenizer: Tokenizer | None = None, **more: Any) -> list[Finding]:
+    found = check(parse_experiment({"tasks": tasks, **more}), folder, tokenizer, 24)
+    assert not [one for one in found if "secret" in one.message + one.place], "a text of the user is in a message"
+    return found
+
+
+def has(found: list[Finding], severity: str, place: str, *words: str) -> bool:
+    """Whether one finding of this severity and place holds all the words."""
+    return any(
+        one.severity == severity and one.place == place and all(word in one.message for word in words) for one in found
+    )
+
+
+def serious(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.severity != "note"]
+
+
+def test_clean_data_give_no_fault_and_no_warning(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> None:
+    write_both(tmp_path, [(f"fox {n}", "calm" if n % 2 else "urgent") for n in range(200)])
+    write(tmp_path / "dev.csv", TEXT, [(f"dog {n}", "calm" if n % 2 else "urgent") for n in range(40)])
+    write(tmp_path / "near.csv", SCORED, [(f"a{n}", f"b{n}", str(n % 5)) for n in range(200)])
+    tasks = {"mood": MOOD, "near": {**NEAR, "train": "near.csv", "dev": 0.2}}
+    assert find(tmp_path, tasks, tiny_tokenizers["wordpiece"]) == []
+
+
+def test_a_missing_file_does_not_hide_the_faults_of_other_tasks(tmp_path: Path) -> None:
+    write_both(tmp_path, [("", "calm"), *rows(60, "t")])
+    write(tmp_path / "near.csv", SCORED, [*pairs(40, "n", ("1", "2")), ("a", "b", "much")])
+    found = find(
+        tmp_path,
+        {
+            "lost": {**MOOD, "train": "lost.csv", "dev": "gone.csv", "metric": "pearson"},
+            "mood": {**MOOD, "loss": "mse"},
+            "near": {**NEAR, "train": "near.csv", "dev": 0.5, "score": "score"},
+            "none": {"kind": "classification"},
+        },
+    )
+    assert has(found, "fault", "tasks.lost.train", "lost.csv", "no such file")
+    assert has(found, "fault", "tasks.lost.dev", "gone.csv", "no such file")
+    assert has(found, "fault", "tasks.lost.metric", "'pearson' is not one of", "f1_macro")
+    assert has(found, "fault", "tasks.mood.train", "train.csv, line 2", "text is empty")
+    assert has(found, "fault", "tasks.mood.loss", "'mse' does not suit", "cross_entropy")
+    assert has(found, "fault", "tasks.near.train", "line 42", "a score must be a number")
+    assert has(found, "fault", "tasks.none.train", "is required")
+    assert [one.severity for one in found] == sorted((one.severity for one in found), key="fault warning note".find)
+
+
+def test_all_missing_columns_are_named_with_the_nearest(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t"), header=("txt", "labell"))
+    found = find(tmp_path, {"mood": MOOD})
+    for split in ("train", "dev"):
+        assert has(found, "fault", f"tasks.mood.{split}", "no column 'text'", "did you mean 'txt'?")
+        assert has(found, "fault", f"tasks.mood.{split}", "no column 'label'", "did you mean 'labell'?")
+
+
+def test_a_text_in_place_of_the_header_is_not_shown(tmp_path: Path) -> None:
+    long = "secret words of a patient, told to nobody but the doctor"
+    write_both(tmp_path, rows(60, "t"), header=(long, "label"))
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "header")
+    (tmp_path / "train.csv").write_text(f'"{long}",urgent\nsecret\n')
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "line 2", "has 1 fields")
+
+
+def test_unknown_labels_are_named_with_the_nearest_and_their_lines(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(60, "t"), ("secret", "urgnt")], [*rows(40, "d"), ("secret", "calmm")])
+    found = find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}})
+    assert has(found, "fault", "tasks.mood.train", "line 62", "'urgnt' is not one of", "did you mean 'urgent'?")
+    assert has(found, "fault", "tasks.mood.dev", "line 42", "'calmm' is not one of", "did you mean 'calm'?")
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "fault", "tasks.mood.dev", "line 42", "'calmm' never occurs in training", "'calm'")
+
+
+def test_many_unknown_labels_are_counted(tmp_path: Path) -> None:
+    strange = [(f"secret {n}", f"odd{n}") for n in range(9)]
+    write_both(tmp_path, [*rows(60, "t"), *strange], [*rows(40, "d"), *strange])
+    assert has(
+        find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "fault", "tasks.mood.train", "… and 4 more"
+    )
+    write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), *strange])
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.dev", "… and 4 more labels")
+
+
+@pytest.mark.parametrize("labels", [None, ["calm", "urgent"]])
+def test_a_text_column_taken_for_the_answer_is_noticed_and_not_shown(tmp_path: Path, labels: list[str] | None) -> None:
+    write(tmp_path / "train.csv", ("text", "words"), [(f"a{n}", f"secret{n}") for n in range(90)])
+    task = {"kind": "classification", "train": "train.csv", "label": "words", "labels": labels}
+    found = find(tmp_path, {"mood": task})
+    assert any("right column?" in one.message for one in serious(found))
+    assert len(found) < 12
+    found = find(tmp_path, {"mood": {**task, "label": "text"}})
+    assert has(found, "warning", "tasks.mood", "'text' is both a text and the answer")
+
+
+def test_a_long_answer_is_not_shown(tmp_path: Path) -> None:
+    long = 'the secret of a patient who didn\'t want it told to "anybody" at all'
+    write_both(tmp_path, [*rows(60, "t"), ("a", long)], [*rows(40, "d"), ("b", long + "!")])
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.dev", "characters) never occurs")
+    assert has(find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "fault", "tasks.mood.train", "line 62")
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("Urgent", "'Urgent' (3 rows) and 'urgent'"),
+        ("urgnet", "'urgnet'"),
+        ("urgents", "'urgents'"),
+        ("ca lm", "'ca lm'"),
+    ],
+)
+def test_labels_that_look_alike_are_named(tmp_path: Path, label: str, words: str) -> None:
+    write_both(tmp_path, [*rows(60, "t"), *((f"secret{n}x", label) for n in range(3))])
+    assert has(find(tmp_path, {"mood": MOOD}), "warning", "tasks.mood.train", "line 62", "look alike", words)
+
+
+def test_labels_that_are_meant_to_differ_are_left_alone(tmp_path: Path) -> None:
+    labels = ["level1"] * 20 + ["level2", "-1"] + ["1"] * 20 + ["warm"] * 10 + ["ward"] * 10
+    write_both(tmp_path, rows(310, "t", labels), rows(310, "d", labels))
+    assert not any("look alike" in one.message for one in find(tmp_path, {"mood": MOOD}))
+
+
+def test_numbers_written_in_two_ways_and_blanks_at_the_ends_are_noticed(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(90, "t", ("0", "1", "1.0")), rows(40, "d", ("0", "1", "1 ")))
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "warning", "tasks.mood.train", "'1' (30 rows) and '1.0' (30 rows)")
+    assert has(found, "note", "tasks.mood.dev", "13 answers have blanks at their ends")
+
+
+def test_empty_texts_are_counted_with_at_most_five_lines(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(60, "t"), *[(" ", "calm")] * 8])
+    place = "lines 62, 63, 64, 65, 66 … and 3 more"
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", place, "text is empty", "8 rows")
+
+
+def test_half_characters_are_faults(tmp_path: Path) -> None:
+    write_both(tmp_path, [])
+    lines = [{"text": text, "label": label} for text, label in [*rows(60, "t"), ("\ud800 secret", "calm")]]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = find(tmp_path, {"mood": {**MOOD, "train": "train.jsonl"}})
+    assert has(found, "fault", "tasks.mood.train", "line 61", "half a character")
+
+
+def test_rows_without_an_answer_are_counted(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(60, "t"), ("", ""), ("secret", " ")])
+    assert has(find(tmp_path, {"mood": MOOD}), "note", "tasks.mood.train", "lines 62, 63", "2 of 62", "no answer")
+
+
+def test_repeated_and_contradictory_rows_are_told_apart(tmp_path: Path) -> None:
+    odd = [("Secret, same", "calm"), ("secret same!", "calm"), ("secret foe", "calm"), ("SECRET  foe", "urgent")]
+    write_both(tmp_path, [*rows(60, "t"), *odd])
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "warning", "tasks.mood.train", "line 63:", "1 of 64", "repeat an earlier row")
+    assert has(found, "warning", "tasks.mood.train", "lines 64, 65:", "1 texts", "contradictory")
+
+
+def test_labels_in_another_order_do_not_contradict(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(60, "t"), ("secret same", "calm|urgent"), ("secret same", "urgent|calm")])
+    found = find(tmp_path, {"mood": {**MOOD, "multilabel": True}})
+    assert not any("contradictory" in one.message for one in found)
+
+
+def test_leaks_within_a_task_are_found_for_dev_and_test(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), ("SECRETT7!", "calm"), ("secrett8", "calm")])
+    write(tmp_path / "test.csv", TEXT, [*rows(40, "e"), ("secrett9.", "urgent"), ("secretd1", "urgent")])
+    found = find(tmp_path, {"mood": {**MOOD, "test": "test.csv"}})
+    assert has(found, "warning", "tasks.mood.dev", "lines 42, 43", "2 of 42", "train.csv, lines 9, 10; 1 with another")
+    assert has(found, "warning", "tasks.mood.test", "line 42:", "1 of 42", "train.csv, line 11)")
+    assert has(found, "note", "tasks.mood.test", "line 43:", "dev.csv, line 3)")
+
+
+def test_rows_set_aside_for_dev_do_not_leak(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", TEXT, [row for row in rows(200, "t") for _ in range(2)])
+    assert not any("also train rows" in one.message for one in find(tmp_path, {"mood": {**MOOD, "dev": 0.2}}))
+
+
+def test_exchanged_pairs_are_noted(tmp_path: Path) -> None:
+    write_both(tmp_path, pairs(60, "t"), [*pairs(40, "d"), ("other secrett3", "secrett3", "1")], TWO)
+    assert has(find(tmp_path, {"same": PAIR}), "note", "tasks.same.dev", "line 42", "exchanged")
+
+
+def test_leaks_across_tasks_are_found(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t"), rows(40, "d"))
+    write(tmp_path / "more.csv", TEXT, [*rows(60, "m", ("0", "1")), ("Secretd5", "1")])
+    write(tmp_path / "even.csv", TEXT, rows(40, "e", ("0", "1")))
+    write(tmp_path / "pairs.csv", TWO, [*pairs(60, "p"), ("secretd6", "secret new", "1")])
+    write(tmp_path / "odd.csv", TWO, pairs(40, "o"))
+    tasks = {
+        "mood": MOOD,
+        "more": {**MOOD, "train": "more.csv", "dev": "even.csv"},
+        "same": {**PAIR, "train": "pairs.csv", "dev": "odd.csv"},
+    }
+    found = find(tmp_path, tasks)
+    assert has(found, "warning", "tasks.mood.dev", "line 7:", "1 of 40", "training rows of the task 'more'")
+    assert len(serious(found)) == 1
+    assert has(found, "note", "tasks.mood.dev", "line 8:", "in a training row of the task 'same'")
+
+
+def test_a_label_that_dominates_and_one_that_is_rare_are_named(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(990, "t", ["calm"] * 9 + ["urgent"]), *rows(9, "r", ["seldom"])], [])
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "warning", "tasks.mood.train", "over 80% of the rows have: 'calm' 89.2 %")
+    assert has(found, "warning", "tasks.mood.train", "under 2 % of the rows have: 'seldom' 0.9 %")
+
+
+def test_many_labels_of_equal_share_are_not_called_rare(tmp_path: Path) -> None:
+    labels = [f"kind {n}" for n in range(80)]
+    write_both(tmp_path, rows(800, "t", labels), rows(800, "d", labels))
+    assert serious(find(tmp_path, {"mood": MOOD})) == []
+
+
+def test_labels_too_few_to_learn_or_to_measure_are_named(tmp_path: Path) -> None:
+    write_both(tmp_path, [*rows(60, "t"), *rows(7, "f", ["few"])], [*rows(40, "d"), *rows(9, "e", ["few"])])
+    found = find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent", "few", "never"]}})
+    assert has(found, "warning", "tasks.mood.train", "too few rows to learn (under 8): 'few' (7)")
+    assert has(found, "warning", "tasks.mood.dev", "too few rows to measure (under 10): 'few' (9)")
+    assert has(found, "warning", "tasks.mood.labels", "'never' has no training row")
+
+
+def test_few_or_equal_scores_are_noticed(tmp_path: Path) -> None:
+    write_both(tmp_path, pairs(5, "t", ("1", "2")), pairs(20, "d", ("3",)), SCORED)
+    found = find(tmp_path, {"near": NEAR})
+    assert has(found, "warning", "tasks.near.train", "5 rows are too few")
+    assert has(found, "warning", "tasks.near.dev", "nothing to measure")
+
+
+def test_texts_over_the_limit_are_counted(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> None:
+    dev = [(f"dog {n}", "calm" if n % 2 else "urgent") for n in range(40)]
+    train = [(f"fox {n}", "calm" if n % 2 else "urgent") for n in range(60)]
+    write_both(tmp_path, [*train, ("secret " + "fox " * 30, "calm")], [*dev, *[("dog " * 40, "calm")] * 4])
+    found = find(tmp_path, {"mood": {**MOOD, "max_length": 100}}, tiny_tokenizers["wordpiece"])
+    assert has(found, "note", "tasks.mood.train", "line 62:", "1 of 61 (1.6 %)", "limit of 24 tokens")
+    assert has(found, "warning", "tasks.mood.dev", "lines 42, 43, 44, 45:", "4 of 44 (9.1 %)")
+    assert has(found, "warning", "tasks.mood.max_length", "100 is more than the encoder takes, so 24 holds")
+    pair = {**PAIR, "text": ["text", "text"], "max_length": 3}
+    found = find(tmp_path, {"same": pair}, tiny_tokenizers["wordpiece"])
+    assert has(found, "fault", "tasks.same.max_length", "no room for text")
+    assert has(find(tmp_path, {"mood": MOOD}), "note", "encoder.from", "not held against the limit")
+
+
+def test_one_class_only_and_no_rows_are_faults(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t", ["calm"]), rows(40, "d", ["calm"]))
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "fault", "tasks.mood.train", "all 60 rows have the same answer")
+    assert has(found, "warning", "tasks.mood.dev", "all 40 rows have the same answer")
+    write_both(tmp_path, [], [("secret", "")])
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "fault", "tasks.mood.train", "train.csv: holds no rows")
+    assert has(found, "fault", "tasks.mood.dev", "dev.csv: holds no row with an answer in column 'label'")
+    assert len([one for one in found if one.severity == "fault"]) == 2
+    write_both(tmp_path, rows(2, "t"))
+    assert has(find(tmp_path, {"mood": {**MOOD, "dev": 0.1}}), "fault", "tasks.mood.dev", "there are no dev rows")
+
+
+def test_a_file_broken_half_way_is_a_fault_and_its_counts_are_not_judged(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(5, "t"))
+    with (tmp_path / "train.csv").open("a") as file:
+        file.write("secret,calm,surplus\n")
+    found = find(tmp_path, {"mood": MOOD})
+    assert has(found, "fault", "tasks.mood.train", "line 7", "3 fields", "what follows was not checked")
+    assert not any("too few" in one.message for one in found)
+
+
+def test_options_of_a_loss_that_do_not_suit_the_labels_are_faults(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t", "abc"), rows(40, "d", "abc"))
+    weights = {"kind": "cross_entropy", "class_weights": [1.0, 2.0]}
+    tasks = {"one": {**MOOD, "loss": "binary"}, "two": {**MOOD, "loss": weights}, "three": {**MOOD, "loss": "ordinal"}}
+    found = find(tmp_path, tasks)
+    assert has(found, "fault", "tasks.one.loss", "tells two labels apart")
+    assert has(found, "fault", "tasks.two.loss", "class_weights has 2 numbers")
+    assert has(found, "warning", "tasks.three.labels", "labels in order")
+
+
+def test_a_shared_head_that_does_not_fit_is_a_fault(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t"))
+    write(tmp_path / "three.csv", TEXT, rows(90, "x", "abc"))
+    write(tmp_path / "pairs.csv", TWO, pairs(90, "p"))
+    head = {"kind": "linear", "share": "one"}
+    tasks = {
+        "mood": {**MOOD, "head": head},
+        "three": {**MOOD, "train": "three.csv", "dev": 0.4, "head": head},
+        "wide": {**MOOD, "head": {**head, "dropout": 0.5}},
+        "same": {**PAIR, "train": "pairs.csv", "dev": 0.4, "encode": "siamese", "head": head},
+        "fits": {**MOOD, "head": head},
+    }
+    found = find(tmp_path, tasks)
+    assert has(found, "fault", "tasks.three.head", "'mood'", "3 outputs and that one 2")
+    assert has(found, "fault", "tasks.wide.head", "options differ")
+    assert has(found, "fault", "tasks.same.head", "different numbers of vectors")
+    assert not [one for one in found if one.place == "tasks.fits.head"]
+
+
+def test_settings_that_look_wrong_are_noticed(tmp_path: Path) -> None:
+    write_both(tmp_path, pairs(20, "t", ("1", "2")), pairs(40, "d", ("1", "2")), SCORED)
+    task = {**NEAR, "loss": "pearson"}
+    phases = [{"tasks": ["near"], "learning_rate": 0.01}, {"tasks": ["near"], "train_layers": 0}]
+    found = find(
+        tmp_path,
+        {"near": task, "idle": task},
+        training={"learning_rate": 2e-3, "batch_size": 4},
+        phases=phases,
+    )
+    assert has(found, "warning", "training.learning_rate", "0.002")
+    assert has(found, "warning", "phases.0.learning_rate", "0.01")
+    assert not [one for one in found if one.place == "phases.1.learning_rate"]
+    assert has(found, "warning", "training.batch_size", "4 rows are too few for the 'pearson' loss")
+    assert has(found, "warning", "tasks.idle", "no phase")
+    found = find(tmp_path, {"near": NEAR}, training={"learning_rate": 2e-3}, encoder={"train_layers": 0})
+    assert has(found, "warning", "training.batch_size", "32 is more than the 20 training rows")
+    assert not [one for one in found if one.place == "training.learning_rate"]
+
+
+def test_fifty_thousand_rows_take_seconds(tmp_path: Path) -> None:
+    words = "the quick brown fox jumps over the lazy dog, and does it again. "
+    train = [(f"{n} {words * 4}", "calm" if n % 2 else "urgent") for n in range(50_000)]
+    write_both(tmp_path, train)
+    started = time.perf_counter()
+    assert serious(find(tmp_path, {"mood": MOOD})) == []
+    assert time.perf_counter() - started < 15
+    write(tmp_path / "train.csv", TEXT, [(label, text) for text, label in train])
+    started = time.perf_counter()
+    find(tmp_path, {"mood": {**MOOD, "labels": [f"label {n}" for n in range(80)]}})
+    assert time.perf_counter() - started < 15
+
+
+@given(st.text() | st.text(st.characters(max_codepoint=127)))
+def test_the_quick_key_is_the_same_as_normalise(text: str) -> None:
+    assert _Normalised()[text] == normalise(text)
+
+
+def test_the_data_folder_is_the_override_the_configs_or_its_own(tmp_path: Path) -> None:
+    plain = parse_experiment({"tasks": {"mood": MOOD}})
+    named = parse_experiment({"data": "files", "tasks": {"mood": MOOD}})
+    config = tmp_path / "a.toml"
+    assert data_folder(config, plain, None) == tmp_path
+    assert data_folder(config, named, None) == tmp_path / "files"
+    assert data_folder(config, named, Path("other")) == Path("other")
+    assert data_folder(config, parse_experiment({"data": "/x", "tasks": {"mood": MOOD}}), None) == Path("/x")
+
+
+# The command
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, tiny_folder: Path) -> Run:
+    """Run `weft check` on a config of one task in this process: exit code, standard output, standard error."""
+    config = tmp_path / "experiment.toml"
+    config.write_text(
+        f'[encoder]\nfrom = "{tiny_folder}"\n[tasks."mood"]\nkind = "classification"\n'
+        'train = "train.csv"\ndev = "dev.csv"\n'
+    )
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["weft", "check", str(config), *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        assert "secret" not in out + err
+        return int(caught.value.code or 0), out, err
+
+    return call
+
+
+def test_the_command_counts_rows_and_labels_and_exits_with_0(run: Run, tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t", ("[red]calm", "urgent")), rows(40, "d", ("[red]calm", "urgent")))
+    code, out, _ = run()
+    assert code == 0
+    assert "ready to train" in out
+    assert "'[red]calm'" in out
+    assert "60" in out
+    assert "40" in out
+
+
+def test_the_command_prints_everything_and_exits_with_1(run: Run, tmp_path: Path) -> None:
+    write_both(tmp_path, [("", "calm"), *rows(60, "t"), *rows(9, "t")])
+    code, out, _ = run("--set", "tasks.mood.loss=mse", "--set", "tasks.mood.test=lost.csv")
+    assert code == 1
+    for words in ("faults", "warnings", "'mse' does not suit", "no such file", "text is empty", "repeat", "3 faults"):
+        assert words in out
+
+
+def test_the_command_takes_another_folder_of_data(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    write_both(tmp_path / "files", rows(60, "t"))
+    assert run()[0] == 1
+    assert run("--data", tmp_path / "files")[0] == 0
+
+
+def test_an_encoder_that_is_not_there_is_one_fault_among_others(run: Run, tmp_path: Path) -> None:
+    write_both(tmp_path, [("", "calm"), *rows(60, "t")])
+    code, out, _ = run("--set", "encoder.from=./nowhere")
+    assert code == 1
+    assert "encoder.from" in out
+    assert "text is empty" in out
+
+
+def test_scores_and_many_labels_have_their_tables(run: Run, tmp_path: Path) -> None:
+    write_both(
+        tmp_path, rows(160, "t", [f"kind{n}" for n in range(16)]), rows(160, "d", [f"kind{n}" for n in range(16)])
+    )
+    assert "… 4 more labels" in run()[1]
+    write(tmp_path / "near.csv", SCORED, pairs(60, "n", ("0", "4")))
+    _, out, _ = run("--set", "tasks.near.kind=similarity", "--set", "tasks.near.train=near.csv")
+    assert "0 … 4" in out
+    assert "2.00" in out
+
+
+def test_a_faulty_config_is_a_message(run: Run) -> None:
+    code, _, err = run("--set", "tasks.mood.kind=clasification")
+    assert code == 1
+    assert "did you mean 'classification'?" in err

@@ -1,0 +1,429 @@
+"""The page, the terminal table and the card of a run, from records as a run writes them."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import math
+import random
+import re
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from weft.evaluate import TaskResult
+from weft.records import Gold, Prediction
+from weft.reports.card import code, render_card
+from weft.reports.html import render, smooth
+from weft.reports.svg import (
+    Dot,
+    Series,
+    confusion_matrix,
+    dot_chart,
+    line_chart,
+    nice_ticks,
+    reliability_diagram,
+    shorten,
+)
+from weft.reports.table import listed, read_rows, results_table, verdict
+from weft.targets import Target
+from weft.targets.label import LabelTarget
+from weft.targets.labels import LabelsTarget
+from weft.targets.score import ScoreTarget
+
+Record = dict[str, Any]
+HOSTILE = '<script>alert("&")</script>'
+VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
+
+
+def label_task(
+    labels: list[str], rows: int, skill: float, seed: int = 0
+) -> tuple[Target, list[Gold], list[Prediction]]:
+    """A single-label task whose answers are right with probability `skill`, and mostly confident when they are."""
+    chance = random.Random(seed)
+    golds: list[Gold] = [
+        labels[min(int(chance.expovariate(1.5) * len(labels) / 2), len(labels) - 1)] for _ in range(rows)
+    ]
+    answers = []
+    for gold in golds:
+        right = chance.random() < skill
+        near = labels[(labels.index(str(gold)) + chance.choice((-1, 1, 1, 2))) % len(labels)]
+        sure = 1 - (1 - 1 / len(labels)) * chance.betavariate(1.2, 4 if right else 1.6)
+        answers.append({"label": gold if right else near, "score": sure})
+    return LabelTarget.learn(golds, labels), golds, answers
+
+
+def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
+    chance = random.Random(1)
+    golds: list[Gold] = [tuple(one for one in labels if chance.random() < 0.3) for _ in range(rows)]
+    answers = [
+        {"labels": [one for one in labels if (one in gold) == (chance.random() < skill)]}  # type: ignore[operator]
+        for gold in golds
+    ]
+    return LabelsTarget.learn(golds, labels), golds, answers
+
+
+def score_task(rows: int, noise: float) -> tuple[Target, list[Gold], list[Prediction]]:
+    chance = random.Random(2)
+    golds: list[Gold] = [chance.uniform(0, 5) for _ in range(rows)]
+    return ScoreTarget.learn(golds), golds, [{"score": float(gold) + chance.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
+
+
+def entry(
+    kind: str, metric: str, made: tuple[Target, list[Gold], list[Prediction]], majority: float, tfidf: float
+) -> Record:
+    target, golds, answers = made
+    measures = target.measure(golds, answers)
+    others = {"majority": {metric: majority}, "tfidf": {metric: tfidf}}
+    result = TaskResult(metric, len(golds), measures, others)
+    sizes = {"train": 3 * len(golds), "dev": len(golds) // 2, "test": len(golds)}
+    return {"kind": kind, "metric": metric, "rows": sizes, "reported_on": "test", "result": result.to_dict()}
+
+
+def make_record(tasks: Record, evaluations: int = 6) -> Record:
+    """A record as a run writes it: plain JSON."""
+    chance = random.Random(3)
+    names = list(tasks)
+    pairs = [f"{one}~{two}" for place, one in enumerate(names) for two in names[place + 1 :]]
+    history = [
+        {
+            "step": 20 * (turn + 1),
+            "phase": 0,
+            "epoch": turn + 1,
+            "losses": dict.fromkeys(names, 1 / (turn + 1)),
+            "learning_rate": 4e-5,
+            "dev": {
+                name: 0.8 - 0.3 / (turn + 1) - 0.07 * place + chance.gauss(0, 0.01) for place, name in enumerate(names)
+            },
+            "overall": 0.3,
+            "agreement": {pair: chance.gauss(0.1, 0.12) for pair in pairs},
+            "weights": dict.fromkeys(names, 1.0),
+        }
+        for turn in range(evaluations)
+    ]
+    curve = []
+    for step in range(1, 20 * evaluations + 1):
+        place = step % len(names)
+        loss = (1 + 0.3 * place) * (math.exp(-step / 60) + 0.2) + abs(chance.gauss(0, 0.12))
+        curve.append([step, names[place], loss])
+    best = {name: {"step": 80, "epoch": 4, "value": 0.78, "folder": f"best/{name}"} for name in names}
+    record = {
+        "weft": "0.1.0",
+        "created": "2026-11-15T22:40:00+00:00",
+        "seed": 13,
+        "encoder": {"name": "minilm", "layers": 6, "width": 384, "parameters": 22713216},
+        "conditioning": "none",
+        "device": "cpu",
+        "precision": "fp32",
+        "seconds": 151.2,
+        "peak_memory_mib": 1200.5,
+        "tokens": 123456,
+        "rows": 4321,
+        "padding_saved": 0.55,
+        "stopped": "finished",
+        "best": {"overall": {"step": 60, "epoch": 3, "value": 0.41}, **best},
+        "tasks": tasks,
+        "history": history,
+        "curve": curve,
+        "config": 'seed = 13\n\n[tasks.urgency]\nkind = "classification"\ntrain = "a < b.csv"\n',
+    }
+    loaded: Record = json.loads(json.dumps(record))
+    return loaded
+
+
+def four_tasks() -> Record:
+    topics = ["billing", "delivery", "returns", "praise", "technical problem", "other"]
+    many = [f"intent_{place:02d}_{'card_payment_not_recognised' if place % 3 else 'top_up'}" for place in range(77)]
+    return {
+        "urgency": entry("classification", "f1_macro", label_task(["low", "medium", "high"], 148, 0.8), 0.21, 0.62),
+        "topics": entry("classification", "f1_micro", labels_task(topics, 120, 0.85), 0.3, 0.72),
+        "alike": entry("similarity", "pearson", score_task(90, 1.5), 0.0, 0.85),
+        "intent": entry("classification", "accuracy", label_task(many, 900, 0.85), 0.06, 0.74),
+    }
+
+
+@pytest.fixture(scope="module")
+def tasks() -> Record:
+    return four_tasks()
+
+
+class Reader(HTMLParser):
+    """Checks that tags close in order, and keeps what a browser would show and fetch."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action")
+        ]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+
+def drawings(page: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+
+
+def shown(svg: str) -> str:
+    return " ".join(ElementTree.fromstring(svg).itertext())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["urgency"],
+        ["alike"],
+        ["topics", "alike"],
+        ["urgency", "topics", "alike"],
+        ["urgency", "topics", "alike", "intent"],
+    ],
+)
+def test_a_page_is_well_formed_and_fetches_nothing(tasks: Record, names: list[str]) -> None:
+    page = render(make_record({name: tasks[name] for name in names}))
+    reader = Reader(page)
+    assert drawings(page)
+    assert all(address.startswith("#task-") for address in reader.addresses)
+    assert "script" not in reader.tags
+    assert "http" not in page
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_the_numbers_of_the_page_table_and_card_are_the_records(tasks: Record) -> None:
+    record = make_record(tasks)
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(results_table(record))
+    outputs = [" ".join(Reader(render(record)).words), console.export_text(), render_card(record)]
+    for task in record["tasks"].values():
+        result, metric = task["result"], task["metric"]
+        low, high = result["measures"]["intervals"][metric]
+        for output in outputs:
+            assert f"{result['measures']['scores'][metric]:.3f}" in output
+            assert f"{low:.3f} to {high:.3f}" in output
+            assert f"{result['baselines']['tfidf'][metric]:.3f}" in output
+        gain = result["measures"]["scores"][metric] - result["baselines"]["majority"][metric]
+        assert f"{gain:+.3f}" in outputs[0]
+        for scores in result["measures"]["details"].get("per_class", {}).values():
+            assert f"{scores['f1']:.3f}" in outputs[0]
+    for fact in (
+        "2 min 31 s",
+        "151.2 s",
+        "1,200.5 MiB",
+        "123,456",
+        "4,321",
+        f"{4321 / 151.2:.1f} rows/s",
+        "55%",
+        "seed 13",
+    ):
+        assert fact in outputs[0]
+
+
+def test_names_that_look_like_markup_stay_text(tasks: Record) -> None:
+    labels = [HOSTILE, "a|b`c", "*x*\x00\x1b[31m", "日本語"]
+    task = entry("classification", "f1_macro", label_task(labels, 60, 0.7), 0.2, 0.3)
+    record = make_record({HOSTILE: task, "other": tasks["alike"]})
+    record["config"] = f"# {HOSTILE}\n```\nx = 1"
+    page = render(record)
+    reader = Reader(page)
+    assert "script" not in reader.tags
+    assert HOSTILE in " ".join(reader.words)
+    assert drawings(page)
+    card = render_card(record)
+    assert f"`{HOSTILE}`" in card
+    assert "``a|b`c``" not in card  # a code span that ends in its label needs room
+    assert "`` a|b`c ``" in card
+    assert card.rstrip().endswith("````")
+    assert "\\<script\\>" in verdict_of_card(card)
+
+
+def verdict_of_card(card: str) -> str:
+    return card.split("## Results")[1].split("## Use")[0]
+
+
+@pytest.mark.parametrize(
+    "part", ["history", "curve", "best", "config", "encoder", "seconds", "peak_memory_mib", "tokens", "rows", "created"]
+)
+def test_a_part_that_is_missing_or_empty_is_left_out(tasks: Record, part: str) -> None:
+    whole = make_record({"urgency": tasks["urgency"], "alike": tasks["alike"]})
+    for record in ({key: value for key, value in whole.items() if key != part}, {**whole, part: None}):
+        Reader(render(record))
+        assert "## Results" in render_card(record)
+
+
+def test_the_smallest_record_still_gives_a_page_a_card_and_a_table() -> None:
+    record: Record = {"tasks": {"one": {"kind": "classification", "metric": "accuracy"}}}
+    Reader(render(record))
+    assert "`one`" in render_card(record)
+    assert results_table(record).row_count == 1
+    Reader(render({}))
+    assert verdict({}) == ["No task was measured."]
+
+
+def test_numbers_that_are_not_finite_are_shown_as_missing(tasks: Record) -> None:
+    record = make_record({"alike": copy.deepcopy(tasks["alike"])})
+    record["tasks"]["alike"]["result"]["measures"] = {"scores": {"pearson": math.nan, "mse": math.inf}, "intervals": {}}
+    record["curve"].append([999, "alike", math.nan])
+    record["history"][0]["dev"]["alike"] = None
+    page = render(record)
+    assert "nan" not in " ".join(Reader(page).words).lower()
+    assert not re.search(r'"[^"]*\b(nan|inf)\b[^"]*"', "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL)))
+    assert "alike has no finite pearson: training may have diverged." in verdict(record)
+
+
+def rated(value: float, interval: list[float] | None, tfidf: float | None, **more: Any) -> Record:
+    scores = {"accuracy": value, **more.get("scores", {})}
+    result = {
+        "metric": "accuracy",
+        "rows": 40,
+        "measures": {"scores": scores, "intervals": {"accuracy": interval} if interval else {}},
+        "baselines": {"majority": {"accuracy": 0.2}, **({} if tfidf is None else {"tfidf": {"accuracy": tfidf}})},
+    }
+    return {"kind": "classification", "metric": "accuracy", "reported_on": more.get("part", "test"), "result": result}
+
+
+def test_the_verdict_calls_a_difference_clear_only_when_the_interval_excludes_the_baseline() -> None:
+    record = {
+        "tasks": {
+            "up": rated(0.8, [0.75, 0.85], 0.7),
+            "same": rated(0.8, [0.75, 0.85], 0.76),
+            "edge": rated(0.8, [0.75, 0.85], 0.75),
+            "down": rated(0.8, [0.75, 0.85], 0.9),
+            "alone": rated(0.8, [0.75, 0.85], None),
+        }
+    }
+    assert verdict(record) == [
+        "On the test rows, up clearly beats TF-IDF; same and edge are not clearly different from TF-IDF;"
+        " down is clearly worse than TF-IDF; alone was not compared with TF-IDF."
+    ]
+    assert [row.against(row.tfidf) for row in read_rows(record)] == ["better", "unclear", "unclear", "worse", "unknown"]
+
+
+def test_the_verdict_warns_of_what_a_number_alone_hides() -> None:
+    record = {
+        "tasks": {
+            "weak": rated(0.3, [0.15, 0.45], 0.25),
+            "sure": rated(0.8, [0.75, 0.85], 0.7, scores={"calibration_error": 0.14}),
+            "chosen": rated(0.8, [0.75, 0.85], 0.7, part="dev"),
+        }
+    }
+    assert verdict(record)[0].startswith("On rows not trained on, sure and chosen clearly beat TF-IDF; weak is not")
+    assert verdict(record)[1:] == [
+        "weak has not been shown to beat the commonest answer: 0.300 (0.150 to 0.450) against 0.200.",
+        "weak was measured on only 40 rows: its interval, 0.150 to 0.450, is wide.",
+        "Confidence in sure is off by 0.140 on average: do not read it as a probability.",
+        "chosen was measured on the dev rows that also chose the weights: expect less on new texts.",
+    ]
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert [listed("abc"[:count]) for count in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert listed("abcdefgh", most=3) == "a, b and 6 more"
+
+
+def test_a_task_name_is_no_markup_in_the_terminal() -> None:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(results_table({"tasks": {"[red]x[/]": rated(0.8, [0.7, 0.9], 0.1)}}))
+    assert "[red]x[/]" in console.export_text()
+
+
+def test_a_matrix_shows_every_count_and_stays_usable_with_77_labels() -> None:
+    labels = [f"a_rather_long_label_name_{place}" for place in range(77)]
+    counts = [[1000 + row if row == column else (row * column) % 7 // 6 for column in range(77)] for row in range(77)]
+    svg = confusion_matrix(labels, counts, "title")
+    texts = ["".join(one.itertext()) for one in ElementTree.fromstring(svg).iter("text")]
+    assert all(str(1000 + row) in texts for row in range(77))
+    assert sum(one == "1" for one in texts) == sum(row.count(1) for row in counts)
+    assert labels[76] in shown(svg)  # as a tooltip
+    assert float(ElementTree.fromstring(svg).attrib["width"]) < 1100
+    assert len(svg) < 1_000_000
+
+
+def test_a_line_chart_stays_within_its_frame_and_tells_series_apart_without_colour() -> None:
+    series = [Series(f"s{place}", [(step, place + step / 9) for step in range(10)]) for place in range(4)]
+    tree = ElementTree.fromstring(line_chart(series, "t", "step", "y"))
+    _, _, width, height = map(float, tree.attrib["viewBox"].split())
+    lines = list(tree.iter("polyline"))
+    for line in lines:
+        for point in line.attrib["points"].split():
+            x, y = map(float, point.split(","))
+            assert 0 <= x <= width
+            assert 0 <= y <= height
+    assert len({line.attrib.get("stroke-dasharray") for line in lines}) == 4
+
+
+@pytest.mark.parametrize(
+    "points", [[], [(5, 0.5)], [(5, 0.5), (5, 0.5)], [(1, math.nan), (2, 1e-9)], [(1, -1e9), (2, 1e9)]]
+)
+def test_odd_series_still_draw(points: list[tuple[float, float]]) -> None:
+    assert "nan" not in shown(line_chart([Series("s", points, points)], "t", "x", "y", zero=True))
+
+
+def test_a_dot_chart_reaches_below_zero_and_shows_each_baseline() -> None:
+    svg = dot_chart(
+        [Dot("a", "pearson", -0.25, (-0.4, 0.1), {"majority": 0.0, "TF-IDF": 0.5}), Dot("b", "f1", 0.5)], "t"
+    )
+    assert all(words in shown(svg) for words in ("−0.5", "-0.250", "majority 0.000", "TF-IDF 0.500", "0.500"))
+
+
+def test_reliability_discs_lie_where_confidence_and_accuracy_say() -> None:
+    tree = ElementTree.fromstring(reliability_diagram([(0.5, 0.5, 10), (0.9, 0.4, 40)], "t"))
+    small, large = tree.iter("circle")
+    assert float(small.attrib["r"]) < float(large.attrib["r"])
+    assert float(small.attrib["cx"]) < float(large.attrib["cx"])
+    assert float(small.attrib["cy"]) < float(large.attrib["cy"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "whole", "ticks"),
+    [
+        (0, 1, False, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0.61, 0.64, False, [0.61, 0.62, 0.63, 0.64]),
+        (-0.3, 0.2, False, [-0.3, -0.2, -0.1, 0, 0.1, 0.2]),
+        (1, 3, True, [1, 2, 3]),
+        (7, 7, True, [6, 7, 8]),
+    ],
+)
+def test_ticks_are_round_and_cover_the_range(low: float, high: float, whole: bool, ticks: list[float]) -> None:
+    assert nice_ticks(low, high, whole=whole) == pytest.approx(ticks)
+
+
+def test_smoothing_keeps_a_constant_and_follows_a_fall() -> None:
+    assert [y for _, y in smooth([(step, 2.0) for step in range(99)])] == pytest.approx([2.0] * 99)
+    smoothed = smooth([(step, float(step < 50)) for step in range(100)])
+    assert 0 < smoothed[55][1] < 1
+    assert smoothed[-1][1] < 0.05
+
+
+def test_long_names_keep_their_beginning_and_end() -> None:
+    assert shorten("card_payment_not_recognised_7", 16) == "card_paymen…ed_7"
+    assert shorten("short", 16) == "short"
+
+
+def test_a_code_span_holds_any_words() -> None:
+    assert [code("a"), code("a`b"), code("``")] == ["`a`", "`` a`b ``", "``` `` ```"]
