@@ -104,3 +104,23 @@ def tiny(tiny_folder: Path) -> TextEncoder:
 def minilm() -> TextEncoder:
     """The packaged real encoder."""
     return load_encoder("minilm")
+
+
+@pytest.fixture(scope="session")
+def small_encoder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizers: dict[str, Tokenizer]) -> str:
+    """The folder of a random BERT of two layers that takes 32 tokens, and learns in a second; for `encoder.from`."""
+    torch.manual_seed(0)
+    tokenizer = tiny_tokenizers["wordpiece"]
+    config = EncoderConfig(
+        vocab_size=tokenizer.size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
+        max_position_embeddings=32,
+        initializer_range=0.3,
+    )
+    folder = tmp_path_factory.mktemp("encoders") / "small"
+    write_encoder(Encoder(config), folder)
+    tokenizer.save(folder)
+    return str(folder)

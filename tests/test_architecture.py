@@ -15,9 +15,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Floors of the house, from the top down; a module imports from its own floor or from one below.
 FLOORS = [
     {"cli", "serve", "__main__"},
-    {"training", "experiment", "reports", "demo", "check", "export"},
+    {"training", "experiment", "reports", "demo", "checks", "export"},
     {"model"},
-    {"predict", "evaluate", "embed", "vectors", "data"},
+    {"predict", "predict_files", "evaluate", "embed", "vectors", "data"},
     {"network"},
     {"tasks", "conditioning"},
     {"targets", "pooling", "losses", "layers", "heads", "encoder", "checkpoints"},

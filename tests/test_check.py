@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.check import Finding, _Normalised, check, data_folder
+from weft.checks.duplicates import Normalised
+from weft.checks.findings import Finding
+from weft.checks.survey import check
 from weft.cli import main as cli
-from weft.experiment import parse_experiment
+from weft.experiment import data_folder, parse_experiment
 from weft.text.splits import normalise
 from weft.text.tokenizer import Tokenizer
 
@@ -373,17 +375,16 @@ def test_fifty_thousand_rows_take_seconds(tmp_path: Path) -> None:
 
 @given(st.text() | st.text(st.characters(max_codepoint=127)))
 def test_the_quick_key_is_the_same_as_normalise(text: str) -> None:
-    assert _Normalised()[text] == normalise(text)
+    assert Normalised()[text] == normalise(text)
 
 
 def test_the_data_folder_is_the_override_the_configs_or_its_own(tmp_path: Path) -> None:
     plain = parse_experiment({"tasks": {"mood": MOOD}})
     named = parse_experiment({"data": "files", "tasks": {"mood": MOOD}})
-    config = tmp_path / "a.toml"
-    assert data_folder(config, plain, None) == tmp_path
-    assert data_folder(config, named, None) == tmp_path / "files"
-    assert data_folder(config, named, Path("other")) == Path("other")
-    assert data_folder(config, parse_experiment({"data": "/x", "tasks": {"mood": MOOD}}), None) == Path("/x")
+    assert data_folder(tmp_path, plain, None) == tmp_path
+    assert data_folder(tmp_path, named, None) == tmp_path / "files"
+    assert data_folder(tmp_path, named, Path("other")) == Path("other")
+    assert data_folder(tmp_path, parse_experiment({"data": "/x", "tasks": {"mood": MOOD}}), None) == Path("/x")
 
 
 # The command

@@ -14,7 +14,7 @@ from weft.encoder.attention import SelfAttention, attend
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import dropout
 from weft.encoder.encoder import Encoder
-from weft.encoder.seams import Seams
+from weft.encoder.seams import Readout, Seams
 from weft.errors import DataError
 from weft.tensors import Batch, States, pack, softmax_per_row
 
@@ -115,12 +115,16 @@ class Counting(Seams):
         return super().at_input(x, batch)
 
     def at_qkv(
-        self, q: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
         self.calls.append(f"qkv {layer.index}")
-        return super().at_qkv(q, k, v, layer, batch)
+        return super().at_qkv(q, k, v, x, layer, batch)
 
-    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Tensor | None:
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        self.calls.append(f"beside {index}")
+        return super().beside(x, index, batch)
+
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         self.calls.append(f"readout {layer.index}")
         assert q_first.shape == (2, 2, 8)
         assert k.shape == v.shape == (5, 2, 8)
@@ -135,12 +139,16 @@ def test_every_seam_is_called_and_is_the_identity_by_default(encoder: Encoder) -
     seams = Counting()
     batch = pack([[1, 2, 3], [4, 5]])
     assert torch.equal(encoder(batch).tokens, encoder(batch, seams).tokens)
-    assert seams.calls == ["input", "qkv 0", "readout 0", "qkv 1", "readout 1", "output"]
+    assert seams.calls == [
+        *("input", "qkv 0", "readout 0", "beside 0"),
+        *("qkv 1", "readout 1", "beside 1", "output"),
+    ]
 
 
 class ZeroReadout(Seams):
-    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Tensor | None:
-        return torch.zeros_like(q_first) if layer.index == 1 else None
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
+        nothing = torch.zeros(k.shape[:2])
+        return Readout(torch.zeros_like(q_first), nothing, nothing) if layer.index == 1 else None
 
 
 def test_a_readout_changes_only_the_first_token_of_each_row(encoder: Encoder) -> None:

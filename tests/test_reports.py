@@ -245,7 +245,7 @@ def test_the_numbers_of_the_page_table_and_card_are_the_records(tasks: Record) -
 
 
 def test_names_that_look_like_markup_stay_text(tasks: Record) -> None:
-    labels = [HOSTILE, "a|b`c", "*x*\x00\x1b[31m", "日本語"]
+    labels = [HOSTILE, "a|b`c", "*x*\x00\x1b[31m\ud800", "日本語"]
     task = entry("classification", "f1_macro", label_task(labels, 60, 0.7), 0.2, 0.3)
     record = make_record({HOSTILE: task, "other": tasks["alike"]})
     record["config"] = f"# {HOSTILE}\n```\nx = 1"
@@ -255,6 +255,7 @@ def test_names_that_look_like_markup_stay_text(tasks: Record) -> None:
     assert HOSTILE in " ".join(reader.words)
     assert drawings(page)
     card = render_card(record)
+    assert (page + card).encode()
     assert f"`{HOSTILE}`" in card
     assert "``a|b`c``" not in card  # a code span that ends in its label needs room
     assert "`` a|b`c ``" in card

@@ -10,8 +10,8 @@ from typing import Any
 from weft.errors import DataError
 from weft.records import Example
 from weft.spec import nearest
-from weft.tasks import Task
-from weft.text.reading import Row, read_rows
+from weft.tasks import Task, shown_label
+from weft.text.reading import Row, holds_half_character, read_rows
 from weft.text.splits import normalise, split_off, subsample
 
 _SHOWN = 20  # faults named one by one before the rest are only counted
@@ -49,33 +49,49 @@ def load_splits(name: str, task: Task, base: Path, seed: int) -> Splits:
     """A task's rows: files read, dev rows set aside where none are given, training rows cut to what was asked for."""
     if task.train is None:
         raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
-    train = read_examples(name, task, base / task.train)
-    if isinstance(task.dev, str):
-        dev = read_examples(name, task, base / task.dev)
-    else:
+    files = {"train": task.train, "dev": task.dev, "test": task.test}
+    parts = read_parts(name, task, {part: base / file for part, file in files.items() if isinstance(file, str)})
+    train = parts["train"]
+    if not isinstance(task.dev, str):
         keys = [normalise(" ".join(one.texts)) for one in train]
         kept, aside = split_off(keys, [stratum(one) for one in train], task.dev, seed)
-        train, dev = [train[i] for i in kept], [train[i] for i in aside]
-    test = read_examples(name, task, base / task.test) if task.test else []
-    splits = Splits(reduce_rows(train, task, seed), dev, test)
+        train, parts["dev"] = [train[i] for i in kept], [train[i] for i in aside]
+    splits = Splits(reduce_rows(train, task, seed), parts["dev"], parts.get("test", []))
     check_splits(name, task, splits)
     return splits
+
+
+def read_parts(name: str, task: Task, files: Mapping[str, Path]) -> dict[str, list[Example]]:
+    """The labelled rows of each file; raises one DataError that names every fault of all of them."""
+    found: dict[str, list[Example]] = {}
+    faults: list[str] = []
+    for part, path in files.items():
+        try:
+            found[part] = read_examples(name, task, path)
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError("\n".join(dict.fromkeys(faults)))
+    return found
 
 
 def read_examples(name: str, task: Task, path: Path) -> list[Example]:
     """The labelled rows of a file; rows whose answer is blank are passed over."""
     examples: list[Example] = []
     faults: list[str] = []
-    for row in read_rows(path):
-        try:
-            example = read_example(task, row, path)
-        except DataError as error:
-            faults.append(str(error))
-            if "has no column" in str(error):
-                break  # every further row would say the same
-            continue
-        if example is not None:
-            examples.append(example)
+    try:
+        for row in read_rows(path):
+            try:
+                example = read_example(task, row, path)
+            except DataError as error:
+                faults.append(str(error))
+                if "has no column" in str(error):
+                    break  # every further row would say the same
+                continue
+            if example is not None:
+                examples.append(example)
+    except DataError as error:  # the file itself is broken from here on
+        faults.append(str(error))
     if faults:
         more = [f"{path}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
         raise DataError("\n".join(faults[:_SHOWN] + more))
@@ -117,6 +133,9 @@ def get_text(row: Row, column: str, path: Path) -> str:
             "the text is empty" if isinstance(cell, str) or cell is None else f"a {type(cell).__name__} is not a text"
         )
         raise DataError(f"{problem}; write a text or remove the row", file=path, line=row.line, column=column)
+    if holds_half_character(cell):
+        problem = "the text holds half a character (a lone surrogate); write the file anew from its source"
+        raise DataError(problem, file=path, line=row.line, column=column)
     return cell
 
 
@@ -142,13 +161,18 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"tasks.{name}: all {len(train)} training rows have the same answer, so there is nothing to learn; "
             "check the label column"
         )
+    if not splits.dev:
+        raise DataError(
+            f"tasks.{name}.dev: {task.dev:.0%} of so few rows per label leaves none to choose by; name a dev file, or "
+            "set a larger share aside"
+        )
     known = set(labels_of(splits.train))
     for part, rows in (("dev", splits.dev), ("test", splits.test)):
         strange = sorted(set(labels_of(rows)) - known)
         if strange:
             raise DataError(
                 f"tasks.{name}: the {part} rows have labels that never occur in training: "
-                f"{', '.join(repr(s) + nearest(s, known) for s in strange[:8])}; add training rows or mend the spelling"
+                f"{', '.join(shown_label(s, known) for s in strange[:8])}; add training rows or mend the spelling"
             )
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 class WeftError(Exception):
     """Something the user can mend; anything else that escapes weft is a bug of ours."""
 
+    exit_code = 1  # of the command that ends with it
+
 
 class ConfigError(WeftError):
     """A choice that is not possible; `faults` lists every one found, not only the first."""

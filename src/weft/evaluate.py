@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from weft.data import labels_of
+from weft.errors import DataError
 from weft.network import Network
 from weft.predict import score
 from weft.records import Example
@@ -42,10 +44,24 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
     results = {}
     for task, examples in rows.items():
         target = network.targets[task]
+        check_rows(task, target, examples)
         predictions = target.decode(score_examples(network, task, examples))
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results
+
+
+def check_rows(task: str, target: Target, examples: Sequence[Example]) -> None:
+    """Raise where there is nothing to measure, or a label that the network cannot give."""
+    if not examples:
+        raise DataError(f"task {task!r}: there are no rows to measure on")
+    known = set(getattr(target, "labels", ()))
+    strange = [one for one in examples if not known.issuperset(labels_of([one]))]
+    if strange:
+        raise DataError(
+            f"task {task!r}: {len(strange):,} of {len(examples):,} rows, the first in line {strange[0].line}, have a "
+            f"label that the model does not know; it knows: {', '.join(sorted(known))}"
+        )
 
 
 def score_examples(network: Network, task: str, examples: Sequence[Example]) -> Tensor:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from weft.conditioning import Conditioning
 from weft.conditioning.none import Unconditioned
@@ -29,6 +29,10 @@ def _plain_name(name: str) -> str:
     if name in ("overall", "truncated"):  # `best/overall`, and the column that says which texts were cut
         raise ValueError(f"{name!r} has a meaning of its own; give the task another name")
     return name
+
+
+def _one_or_several(value: Any) -> Any:
+    return {"kind": "combined", "methods": value} if isinstance(value, list | tuple) else value
 
 
 class EncoderChoice(Spec):
@@ -98,7 +102,8 @@ class Experiment(Spec):
     """Folder that the tasks' files are in; by default the config file's own."""
     seed: int = 13
     encoder: EncoderChoice = EncoderChoice()
-    conditioning: Conditioning = Unconditioned()
+    conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
+    """A method, or a list of them."""
     tasks: Annotated[dict[Annotated[str, AfterValidator(_plain_name)], Task], Field(min_length=1)]
     sampling: Sampler = RoundRobin()
     training: Training = Training()
@@ -142,7 +147,7 @@ def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[
     """The folder of the data: the one given, else the config's `data` beside the config file, else the file's own."""
     if override is not None:
         return Path(override)
-    return home / experiment.data if experiment.data else home
+    return home / Path(experiment.data).expanduser() if experiment.data else home
 
 
 def apply_override(document: dict[str, Any], override: str) -> dict[str, Any]:

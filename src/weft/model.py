@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.data import read_examples
 from weft.embed import TextEncoder, TextVectors
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, DataError
 from weft.evaluate import TaskResult, evaluate
 from weft.network import DOCUMENT, Network, load_network
 from weft.predict import choose_tasks, predict
@@ -37,13 +37,18 @@ class Model:
         holds the answers of all tasks that read such texts, by task. `scores` adds the probability of every label.
         """
         check_texts(texts)
+        wanted = None if task is None else [task]
         if not texts:
+            choose_tasks(self.network, wanted)
             return []
-        names = choose_tasks(self.network, [task] if task else None, pair=isinstance(texts[0], tuple))
+        pair = isinstance(texts[0], tuple)
+        if any(isinstance(text, tuple) != pair for text in texts):
+            raise DataError("received texts and pairs mixed; predict them one after the other")
+        names = choose_tasks(self.network, wanted, pair)
         rows = ({name: text if isinstance(text, tuple) else (text,) for name in names} for text in texts)
         answers = (answer.predictions for answer in predict(self.network, rows))
         found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
-        return [one[task] for one in found] if task else found
+        return found if task is None else [one[task] for one in found]
 
     def evaluate(self, files: dict[str, str | os.PathLike[str] | Sequence[Example]]) -> dict[str, TaskResult]:
         """Each task's result on the gold rows of a file, or on examples."""

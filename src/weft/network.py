@@ -12,15 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from weft.checkpoints.hf import WEIGHTS, read_file, read_json, write_tensors
-from weft.conditioning import Conditioning
+from weft.conditioning import Blueprint, Conditioning, slot
+from weft.conditioning.combined import Combined
 from weft.conditioning.none import Unconditioned
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError
 from weft.files import write_atomically
 from weft.losses import Loss, LossFunction
+from weft.pooling.cls import Cls
+from weft.pooling.mean import Mean
 from weft.spec import parse
 from weft.targets import Target
+from weft.targets.label import LabelTarget
+from weft.targets.labels import LabelsTarget
 from weft.tasks import Task
 from weft.tensors import Batch, States, pack
 from weft.text.tokenizer import Encoded, Tokenizer
@@ -45,10 +50,11 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.tokenizer = tokenizer
-        self.tasks, self.targets = dict(tasks), dict(targets)
         self.conditioning = conditioning or Unconditioned()
+        self.tasks = {name: with_pooling(task, self.conditioning) for name, task in tasks.items()}
+        self.targets = dict(targets)
         self.encoder = encoder
-        self.conditioner = self.conditioning.build(encoder.config, tuple(tasks))
+        self.conditioner = self.conditioning.build(draw_blueprint(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
         self.readers = nn.ModuleDict({slot(name): task.build_reader(width) for name, task in self.tasks.items()})
         self.heads = nn.ModuleDict()
@@ -71,6 +77,14 @@ class Network(nn.Module):
     def losses(self) -> dict[str, LossFunction]:
         """Every task's loss over (scores, targets)."""
         return {name: self.targets[name].build_loss(loss_of(task)) for name, task in self.tasks.items()}
+
+    def extra_loss(self, task: str) -> Tensor | None:
+        """What the conditioning method adds to a task's loss, if anything."""
+        return self.conditioner.extra_loss(task, self.heads[self._head_of(task)])
+
+    def pass_key(self, task: str) -> tuple[Any, ...]:
+        """Equal for tasks that one pass of the encoder serves, given the same texts."""
+        return (*self.tasks[task].reading_key(), self.conditioner.pass_key(task))
 
     def max_length(self, task: str) -> int:
         """The tokens a row of this task may have."""
@@ -118,9 +132,30 @@ class Network(nn.Module):
         return slot(self.tasks[task].head.share or task)
 
 
-def slot(name: str) -> str:
-    """The module name of a task; the brackets keep it apart from torch's own attributes."""
-    return f"<{name}>"
+def with_pooling(task: Task, conditioning: Conditioning) -> Task:
+    """The task with the pooler it reads through: its own, else the first token where a method feeds it, else the mean."""
+    if task.pooling is not None:
+        return task
+    return task.model_copy(update={"pooling": Cls() if reads_first_token(conditioning) else Mean()})
+
+
+def reads_first_token(conditioning: Conditioning) -> bool:
+    """Whether a method changes what the first token gathers."""
+    parts = conditioning.methods if isinstance(conditioning, Combined) else (conditioning,)
+    return any(part.reads_first_token for part in parts)
+
+
+def draw_blueprint(config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> Blueprint:
+    """What conditioning methods may know of a network."""
+    return Blueprint(
+        config=config,
+        tasks=tuple(tasks),
+        labels={
+            name: target.labels for name, target in targets.items() if isinstance(target, LabelTarget | LabelsTarget)
+        },
+        several=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
+        siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
+    )
 
 
 def loss_of(task: Task) -> Loss:

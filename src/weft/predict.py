@@ -54,7 +54,7 @@ def groups(network: Network, window: Sequence[Mapping[str, Texts]]) -> list[list
     found: dict[Any, list[str]] = {}
     for task in window[0]:
         texts = tuple(row[task] for row in window)
-        found.setdefault((network.tasks[task].reading_key(), texts), []).append(task)
+        found.setdefault((network.pass_key(task), texts), []).append(task)
     return list(found.values())
 
 

@@ -13,7 +13,7 @@ from weft.data import get_text
 from weft.errors import ConfigError, DataError
 from weft.network import Network
 from weft.predict import Texts, choose_tasks, predict
-from weft.text.reading import Row, read_rows
+from weft.text.reading import Row, read_rows, read_stream
 
 _LINES = Path("standard input")
 
@@ -38,8 +38,11 @@ def read_inputs(
     file: Path | None = None,
 ) -> Inputs:
     """What is to be answered, from exactly one source; every row is looked at before any is answered."""
-    if (text is None) == (file is None):
-        raise ConfigError("give either --text or --input (a file, or - for the lines of standard input)")
+    if (text is None) == (file is None) or (text_pair is not None and text is None):
+        raise ConfigError(
+            "give either --text (with --text-pair, where a task reads two) or --input (a file, or - for the lines of "
+            "standard input)"
+        )
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
@@ -47,9 +50,9 @@ def read_inputs(
     assert file is not None
     names = choose_tasks(network, tasks)
     if str(file) == "-" or file.suffix.lower() == ".txt":
-        return _read_lines(network, file, choose_tasks(network, tasks, pair=False))
+        return _read_lines(file, choose_tasks(network, tasks, pair=False))
     wanted = {name: network.tasks[name].text_columns() for name in names}
-    return _read_table(file, wanted, all_needed=tasks is not None)
+    return _read_table(file, wanted, all_needed=bool(tasks))
 
 
 def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
@@ -61,15 +64,16 @@ def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iter
             name: prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}
             for name, prediction in answer.predictions.items()
         }
-        yield {**row.columns, **found, "truncated": answer.truncated}
+        answers = {**found, "truncated": answer.truncated}
+        own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
+        yield {**own, **answers}
 
 
-def _read_lines(network: Network, file: Path, names: list[str]) -> Inputs:
+def _read_lines(file: Path, names: list[str]) -> Inputs:
     columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ("text",))
     if str(file) != "-":
         return Inputs(lambda: read_rows(file), columns, sum(1 for _ in read_rows(file)), file)
-    lines = (Row(number, {"text": line.rstrip("\r\n")}) for number, line in enumerate(sys.stdin, 1))
-    return Inputs(lambda: lines, columns, None, _LINES)
+    return Inputs(lambda: read_stream(sys.stdin.buffer, _LINES), columns, None, _LINES)
 
 
 def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool) -> Inputs:
@@ -85,11 +89,16 @@ def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool
         raise DataError(f"{'; '.join(problems)}; the columns are: {', '.join(first.columns)}", file=file)
     needed = {column for columns in able.values() for column in columns}
     total = sum(all(get_text(row, column, file) for column in needed) for row in read_rows(file))
-    return Inputs(lambda: read_rows(file), able, total, file, tuple(f"left out: {problem}" for problem in problems))
+    notes = [f"left out: {problem}" for problem in problems]
+    notes += [
+        f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
+        for name in first.columns
+        if name in (*able, "truncated")
+    ]
+    return Inputs(lambda: read_rows(file), able, total, file, tuple(notes))
 
 
 def _texts(row: Row, columns: tuple[str, ...], inputs: Inputs) -> Texts:
-    return tuple(
-        get_text(row, column, inputs.source) if inputs.source is not _LINES else row.columns[column]
-        for column in columns
-    )
+    if inputs.source is _LINES or inputs.source.suffix.lower() == ".txt":  # a blank line is an empty text
+        return (row.columns["text"],)
+    return tuple(get_text(row, column, inputs.source) for column in columns)

@@ -78,13 +78,21 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
 
 
 @dataclass(frozen=True)
+class Shown:
+    """Where each row's first token looks in one layer."""
+
+    weights: Tensor  # (T, N) summing to 1 over the tokens of each row
+    pulled_by: Tensor | None = None  # (T, N) the label that pulled a token, -1 for none; only with label attention
+
+
+@dataclass(frozen=True)
 class States:
     """What the encoder says about every token of a batch."""
 
     tokens: Tensor  # (T, H) the last layer's states
     batch: Batch
     layers: Mapping[int, Tensor] = field(default_factory=dict)  # (T, H) each, only those asked for; 0 = embeddings
-    attention: Mapping[int, Tensor] = field(default_factory=dict)  # (T, N) each: see `Encoder.forward`
+    attention: Mapping[int, Shown] = field(default_factory=dict)  # only of the blocks asked for
 
     def first(self) -> Tensor:
         """The state of each row's first token, (B, H)."""

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from weft.check import Finding, Part, Severity
+    from weft.checks.findings import Finding, Part, Severity
     from weft.experiment import EncoderChoice
     from weft.tasks import Task
     from weft.text.tokenizer import Tokenizer
@@ -36,9 +36,10 @@ def check(
     from rich.console import Console
     from rich.text import Text
 
-    from weft.check import SEVERITIES, Finding, data_folder, survey
+    from weft.checks.findings import SEVERITIES, Finding
+    from weft.checks.survey import survey
     from weft.errors import WeftError
-    from weft.experiment import read_experiment
+    from weft.experiment import data_folder, read_experiment
 
     out = Console(highlight=False)
     experiment = read_experiment(config, overrides or ())
@@ -48,7 +49,7 @@ def check(
         tokenizer, limit = _read_tokenizer(experiment.encoder)
     except WeftError as error:
         found.append(Finding("fault", "encoder.from", str(error)))
-    surveyed = survey(experiment, data_folder(config, experiment, data), tokenizer, limit)
+    surveyed = survey(experiment, data_folder(config.parent, experiment, data), tokenizer, limit)
     found += surveyed.findings
     for name, parts in surveyed.parts.items():
         if any(part.rows for part in parts.values()):
@@ -104,7 +105,8 @@ def _count_table(name: str, task: Task, parts: dict[str, Part]) -> Table:
 
 
 def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
-    from weft.check import has_labels, name_label
+    from weft.checks.findings import name_label
+    from weft.checks.labels import has_labels
     from weft.data import labels_of
 
     golds = [[row.gold for row in part.rows if isinstance(row.gold, float)] for part in parts.values()]

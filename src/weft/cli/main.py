@@ -51,4 +51,4 @@ def main() -> None:
         app()
     except WeftError as error:
         typer.secho(f"weft: {error}", fg="red", err=True)
-        sys.exit(1)
+        sys.exit(error.exit_code)

@@ -40,10 +40,10 @@ def predict(
     network = load(model).network
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
     for sentence in inputs.notes:
-        console.print(f"[yellow]{sentence}[/]")
+        console.print(sentence, style="yellow", markup=False)
     answers = predict_rows(network, inputs, scores)
     if output:
-        write_rows(output, counting(answers, inputs.total, "rows"))
-        console.print(f"{inputs.total:,} rows → {output}", markup=False)
+        rows = write_rows(output, counting(answers, inputs.total, "rows"))
+        console.print(f"{rows:,} rows → {output}", markup=False)
     else:
         show_answers(answers)

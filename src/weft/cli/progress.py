@@ -32,4 +32,4 @@ def counting(items: Iterable[T], total: int | None, noun: str) -> Iterator[T]:
 def show_answers(rows: Iterable[dict[str, Any]]) -> None:
     """Each row as a line of JSON, as soon as it is there."""
     for row in rows:
-        output.print(json.dumps(row, ensure_ascii=False, default=str), markup=False, soft_wrap=True)
+        output.out(json.dumps(row, ensure_ascii=False, default=str), highlight=False)  # `print` would turn :x: to emoji

@@ -1,17 +1,66 @@
-"""Conditioning: task and label information inside the encoder, one method per file."""
+"""Conditioning: task and label information inside the encoder, one method per file.
+
+A method is the identity where it has learned nothing yet, as far as its mathematics allows, so that it starts from what
+the encoder knows. Several methods may be listed; `combined.py` composes them.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from torch import nn
 
 from weft.encoder.config import EncoderConfig
 from weft.encoder.seams import Seams
+from weft.errors import ConfigError
 from weft.spec import Spec
+
+Layers = Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What a method may know of the network it is built for."""
+
+    config: EncoderConfig
+    tasks: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the tasks that have labels
+    several: frozenset[str] = frozenset()  # tasks whose rows may carry several labels
+    siamese: frozenset[str] = frozenset()  # tasks whose two texts are rows of their own
 
 
 class Conditioning(Spec, root=True):
     """The root of all conditioning methods."""
 
+    reads_first_token: ClassVar[bool] = False  # whether it changes what the first token gathers, so that tasks read it
+
     @abstractmethod
-    def build(self, config: EncoderConfig, tasks: tuple[str, ...]) -> Seams:
+    def build(self, blueprint: Blueprint) -> Seams:
         """The module that speaks to the encoder through its seams."""
+
+
+def slot(task: str) -> str:
+    """The name of a task's own part in a module; the brackets keep it apart from torch's own attributes."""
+    return f"<{task}>"
+
+
+def per_task(tasks: Iterable[str], build: Callable[[str], nn.Module]) -> nn.ModuleDict:
+    """A module for each task, found by `slot`."""
+    return nn.ModuleDict({slot(task): build(task) for task in tasks})
+
+
+def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:
+    """The layers a method acts in, 0 being the lowest; raises where the encoder has no such layer."""
+    depth = config.num_hidden_layers
+    if layers == "all":
+        return tuple(range(depth))
+    wrong = [layer for layer in layers if layer >= depth]
+    if wrong:
+        raise ConfigError(
+            f"conditioning.layers: {wrong} is beyond the encoder's layers, which run from 0 to {depth - 1}"
+        )
+    return tuple(layers)

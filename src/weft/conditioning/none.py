@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from weft.conditioning import Conditioning
-from weft.encoder.config import EncoderConfig
+from weft.conditioning import Blueprint, Conditioning
 from weft.encoder.seams import Seams
 
 
@@ -14,5 +13,5 @@ class Unconditioned(Conditioning):
 
     kind: Literal["none"] = "none"
 
-    def build(self, config: EncoderConfig, tasks: tuple[str, ...]) -> Seams:
+    def build(self, blueprint: Blueprint) -> Seams:
         return Seams()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from weft.encoder.dropout import dropout
 from weft.encoder.seams import Seams
-from weft.tensors import Batch, softmax_per_row
+from weft.tensors import Batch, Shown, softmax_per_row
 
 
 class SelfAttention(nn.Module):
@@ -22,7 +22,7 @@ class SelfAttention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Shown | None]:
         """Let every token gather from its own row.
 
         Args:
@@ -30,17 +30,20 @@ class SelfAttention(nn.Module):
             show: also return where each row's first token looks.
 
         Returns:
-            the gathered states, (T, H), and with `show` the first tokens' attention, (T, N), summing to 1 over the
-            tokens of each row.
+            the gathered states, (T, H), and with `show` the first tokens' attention.
         """
-        q, k, v = seams.at_qkv(self.query(x), self.key(x), self.value(x), self, batch)
+        q, k, v = seams.at_qkv(self.query(x), self.key(x), self.value(x), x, self, batch)
         gathered = attend(q, k, v, self.heads, batch, self.p if self.training else 0.0)
         k, v = self.split_heads(k), self.split_heads(v)
         q_first = self.split_heads(q[batch.starts])
         readout = seams.at_readout(q_first, k, v, self, batch)
         if readout is not None:
-            gathered = gathered.index_copy(0, batch.starts, readout.flatten(1).to(gathered.dtype))
-        return self.output(gathered), first_token_attention(q_first, k, batch) if show else None
+            gathered = gathered.index_copy(0, batch.starts, readout.gathered.flatten(1).to(gathered.dtype))
+        if not show:
+            return self.output(gathered), None
+        if readout is not None:
+            return self.output(gathered), Shown(readout.weights, readout.pulled_by)
+        return self.output(gathered), Shown(softmax_per_row(first_token_scores(q_first, k, batch), batch))
 
     def split_heads(self, x: Tensor) -> Tensor:
         """(…, H) → (…, N, D)."""
@@ -69,7 +72,7 @@ def attend_with_dropout(q: Tensor, k: Tensor, v: Tensor, dropout_p: float) -> Te
     return dropout(weights, dropout_p) @ v
 
 
-def first_token_attention(q_first: Tensor, k: Tensor, batch: Batch) -> Tensor:
-    """Where each row's first token looks, (T, N), from its query (B, N, D) and all keys (T, N, D)."""
-    scores = (q_first[batch.row_of] * k).sum(-1) * k.shape[-1] ** -0.5
-    return softmax_per_row(scores, batch)
+def first_token_scores(q_first: Tensor, k: Tensor, batch: Batch) -> Tensor:
+    """The scores of each row's first token, (T, N), from its query (B, N, D) and all keys (T, N, D)."""
+    scores: Tensor = (q_first[batch.row_of] * k).sum(-1) * k.shape[-1] ** -0.5
+    return scores

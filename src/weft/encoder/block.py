@@ -10,7 +10,7 @@ from weft.encoder.attention import SelfAttention
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
 from weft.encoder.seams import Seams
-from weft.tensors import Batch
+from weft.tensors import Batch, Shown
 
 _CHUNK = 1024  # tokens
 
@@ -29,11 +29,13 @@ class Block(nn.Module):
         self.output_norm = nn.LayerNorm(width, eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
-    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Tensor | None]:
-        """(T, H) → (T, H), and with `show` the first tokens' attention, (T, N)."""
-        gathered, attention = self.attention(x, batch, seams, show)
+    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Shown | None]:
+        """(T, H) → (T, H), and with `show` where each row's first token looks."""
+        gathered, shown = self.attention(x, batch, seams, show)
+        added = seams.beside(x, self.attention.index, batch)
         x = self.attention_norm(x + self.dropout(gathered))
-        return self.output_norm(x + self.dropout(self.feed_forward(x))), attention
+        y = x + self.dropout(self.feed_forward(x))
+        return self.output_norm(y if added is None else y + added), shown
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """(T, H) → (T, H), each token by itself.

@@ -13,7 +13,7 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.embeddings import Embeddings
 from weft.encoder.seams import Seams
 from weft.errors import DataError
-from weft.tensors import Batch, States
+from weft.tensors import Batch, Shown, States
 
 
 class Encoder(nn.Module):
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
         seams = seams or self.unconditioned
         x = seams.at_input(self.embeddings(batch), batch)
         kept = {0: x} if 0 in layers else {}
-        shown: dict[int, Tensor] = {}
+        shown: dict[int, Shown] = {}
         for index, block in enumerate(self.blocks):
             x, looked = self._run(block, x, batch, seams, index in attention)
             if index + 1 in layers:
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
             raise ValueError("this encoder came without a pooler")
         return torch.tanh(self.pooler(states.first()))
 
-    def _run(self, block: nn.Module, x: Tensor, batch: Batch, seams: Seams, show: bool) -> tuple[Tensor, Tensor | None]:
+    def _run(self, block: nn.Module, x: Tensor, batch: Batch, seams: Seams, show: bool) -> tuple[Tensor, Shown | None]:
         if self.checkpoint_gradients and torch.is_grad_enabled():
             return checkpoint(block, x, batch, seams, show, use_reentrant=False)  # type: ignore[no-any-return]
         return block(x, batch, seams, show)  # type: ignore[no-any-return]

@@ -1,7 +1,9 @@
-"""The four places where a conditioning method may speak to the encoder."""
+"""The places where a conditioning method may speak to the encoder."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
@@ -10,6 +12,15 @@ from weft.tensors import Batch, States
 
 if TYPE_CHECKING:
     from weft.encoder.attention import SelfAttention
+
+
+@dataclass(frozen=True)
+class Readout:
+    """What each row's first token gathers in one layer, and how."""
+
+    gathered: Tensor  # (B, N, D)
+    weights: Tensor  # (T, N) where it looked, summing to 1 over each row
+    pulled_by: Tensor  # (T, N) the label whose score won, -1 where the first token's own did
 
 
 class Seams(nn.Module):
@@ -24,19 +35,44 @@ class Seams(nn.Module):
         return x
 
     def at_qkv(
-        self, q: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Change the projected queries, keys and values, (T, H) each."""
+        """Change the queries, keys and values, (T, H) each, that were projected from the layer's input x, (T, H)."""
         return q, k, v
 
-    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Tensor | None:
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         """Replace what each row's first token gathers in one layer.
 
-        Gets the first tokens' queries (B, N, D) and all keys and values (T, N, D); returns the gathered values
-        (B, N, D), or None to keep what the fused kernel computed.
+        Gets the first tokens' queries (B, N, D) and all keys and values (T, N, D); None keeps what the fused kernel
+        computed.
         """
+        return None
+
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        """What to add to block `index`'s result before its last norm, from its input x, (T, H); None for nothing."""
         return None
 
     def at_output(self, states: States) -> States:
         """Change the final states."""
         return states
+
+    def pass_key(self, task: str) -> Hashable:
+        """Equal for tasks that see the same encoder, so that one pass serves them all."""
+        return ""
+
+    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+        """What a method adds to a task's loss, given the task's head; None for nothing."""
+        return None
+
+    def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
+        """Begin from what is known before training; called once for a new network, never for a loaded one.
+
+        Args:
+            words: the mean input embedding of each of some phrases, (phrases, H).
+            class_means: the mean final state of the first token for each label of a task, (L, H).
+        """
+
+    def parameters_of(self, task: str) -> int:
+        """How many parameters the method adds for one task (those shared by all tasks included)."""
+        marks = [name.split("<", 1)[1].split(">", 1)[0] if "<" in name else task for name, _ in self.named_parameters()]
+        return sum(p.numel() for mark, p in zip(marks, self.parameters(), strict=True) if mark == task)

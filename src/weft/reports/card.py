@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weft.reports.svg import FORBIDDEN
 from weft.reports.table import Row, number, read_rows, span, verdict
 
 
@@ -31,7 +32,7 @@ def render_card(record: Mapping[str, Any]) -> str:
     ]
     if record.get("config"):
         parts.append(fenced(record["config"], "toml"))
-    return "\n\n".join(parts) + "\n"
+    return FORBIDDEN.sub("�", "\n\n".join(parts)) + "\n"
 
 
 def code(words: str) -> str:

@@ -81,8 +81,8 @@ td.strong {{ font-weight: 600 }}
 .quiet {{ color: var(--muted); font-weight: 400 }}
 .better {{ color: var(--good) }}
 .worse {{ color: var(--bad) }}
-.bar {{ background: linear-gradient(to right, var(--c0) calc(var(--share) * 100%), var(--line) 0) no-repeat right bottom 3px
-  / 64px 3px }}
+.bar {{ background: linear-gradient(to right, var(--c0) calc(var(--share) * 100%), var(--line) 0) no-repeat right
+  bottom 3px / 64px 3px }}
 dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); gap: 20px 24px; margin: 0;
   padding: 22px 24px; background: var(--panel); border-radius: 10px; break-inside: avoid }}
 dt {{ color: var(--muted); font-size: 13px }}
@@ -109,7 +109,10 @@ pre {{ margin: 12px 0 0; padding: 16px 18px; background: var(--panel); border-ra
 @media print {{
   main {{ max-width: none; padding: 0 }}
   body {{ font-size: 11pt }}
-  h2 {{ break-after: avoid }}
+  h2, h3, figcaption {{ break-after: avoid }}
+  .columns {{ display: block }}
+  .columns > * {{ margin-bottom: 22px }}
+  .columns svg {{ max-width: 470px }}
   tr {{ break-inside: avoid }}
   .wide {{ overflow: visible }}
   .wide svg {{ max-width: 100%; height: auto }}
@@ -439,7 +442,7 @@ def _duration(seconds: float) -> str:
 
 
 def _shape(encoder: Mapping[str, Any]) -> str:
-    size = f"{encoder['parameters'] / 1e6:.1f} M weights" if encoder.get("parameters") else ""
+    size = f"{encoder['parameters'] / 1e6:.1f}\u00a0M weights" if encoder.get("parameters") else ""
     plan = f"{encoder['layers']} layers of {encoder['width']}" if "layers" in encoder and "width" in encoder else ""
     return ", ".join(filter(None, (plan, size)))
 

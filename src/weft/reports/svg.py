@@ -7,6 +7,7 @@ shows. Series differ in colour (Okabe and Ito's palette), dash and marker, so th
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ HOLLOW = ("diamond", "square", "triangle", "circle")  # of the marks beside a do
 WIDTH = 520  # of charts that stretch: about a column of the page, so that text keeps its size
 DARK_FROM = 0.7  # the share from which a heat cell needs the other text colour, in light and dark alike
 FONT = 11.5
-FORBIDDEN = {"Cc", "Cs", "Cn"}  # control characters, halves of pairs, and places without a character
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # what XML forbids or nobody sees
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def line_chart(
     entries = [(one.name, _swatch(place)) for place, one in enumerate(series)]
     legend, top = _legend(entries, 42)
     left, right, bottom = _axis_width(y_ticks), WIDTH - 14, top + height - 60
-    x_low, x_high = x_ticks[0], max(xs) if max(xs) > x_ticks[0] else x_ticks[-1]
+    x_low, x_high = x_ticks[0], max(xs) if max(xs) > min(xs) else x_ticks[-1]
 
     def place(point: Point) -> Point:
         across = left + (point[0] - x_low) / (x_high - x_low) * (right - left)
@@ -254,8 +255,8 @@ def shorten(words: str, most: int) -> str:
 
 
 def clean(words: str) -> str:
-    """Any string as text of HTML and XML: escaped, and with control characters, which XML forbids, made visible."""
-    return escape("".join(one if one in "\n\t" or unicodedata.category(one) not in FORBIDDEN else "�" for one in words))
+    """Any string as text of HTML and XML: escaped, and with forbidden characters made visible."""
+    return escape(FORBIDDEN.sub("�", words))
 
 
 def _series(number: int, one: Series, places: Sequence[Point]) -> list[str]:

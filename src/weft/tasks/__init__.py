@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,6 +21,8 @@ from weft.records import Gold
 from weft.spec import Spec, nearest
 from weft.targets import Target
 from weft.text.tokenizer import Encoded, Tokenizer, Truncation
+
+_LONGEST_SHOWN = 40  # characters of a label in a message
 
 
 class Task(Spec, root=True):
@@ -50,7 +53,8 @@ class Task(Spec, root=True):
     truncation: Truncation = "head"
     """Which part of a text that is too long stays."""
     head: Head = Linear()
-    pooling: Pooler = Mean()
+    pooling: Pooler | None = None
+    """The mean of the tokens if unset, or the first token where a conditioning method feeds that."""
     loss: Loss | None = None
     """The kind's own default where unset."""
 
@@ -104,7 +108,17 @@ class Task(Spec, root=True):
 
     def layers(self, depth: int) -> tuple[int, ...]:
         """The hidden states it needs beside the last."""
-        return self.pooling.layers(depth)
+        return self.pooler.layers(depth)
+
+    @property
+    def pooler(self) -> Pooler:
+        """How it reads a row of tokens."""
+        return self.pooling or Mean()
+
+    @property
+    def rows_per_example(self) -> int:
+        """Token rows that each example becomes."""
+        return 1
 
 
 class TextTask(Task):
@@ -126,7 +140,7 @@ class TextTask(Task):
         return [[row] for row in rows]
 
     def build_reader(self, width: int) -> TextReader:
-        return TextReader(self.pooling.build(width))
+        return TextReader(self.pooler.build(width))
 
     def inputs(self, width: int) -> int:
         return width
@@ -157,7 +171,7 @@ class PairTask(Task):
         return [list(pair) for pair in zip(rows[::2], rows[1::2], strict=True)]
 
     def build_reader(self, width: int) -> TextReader:
-        pooler = self.pooling.build(width)
+        pooler = self.pooler.build(width)
         return TextReader(pooler) if self.encode_as == "cross" else SiameseReader(pooler, self.features)
 
     def inputs(self, width: int) -> int:
@@ -166,6 +180,10 @@ class PairTask(Task):
     def reading_key(self) -> tuple[Any, ...]:
         return (*super().reading_key(), self.encode_as)
 
+    @property
+    def rows_per_example(self) -> int:
+        return 1 if self.encode_as == "cross" else 2
+
 
 def read_label(cell: Any, labels: Sequence[str] | None) -> str | None:
     """The label in a cell, None where it is blank; raises ValueError where it is not one of `labels`."""
@@ -173,7 +191,14 @@ def read_label(cell: Any, labels: Sequence[str] | None) -> str | None:
         return None
     if not isinstance(cell, str | int | float | bool):
         raise ValueError(f"a label must be a word or a number, but this is a {type(cell).__name__}")
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise ValueError(f"a label must be a word or a number, but this is {cell}; leave the cell blank for no answer")
     label = str(cell).strip()
     if labels and label not in labels:
-        raise ValueError(f"label {label!r} is not one of: {', '.join(labels)}{nearest(label, labels)}")
+        raise ValueError(f"label {shown_label(label)} is not one of: {', '.join(labels)}{nearest(label, labels)}")
     return label
+
+
+def shown_label(label: str, known: Iterable[str] = ()) -> str:
+    """A label as a message may show it, with the nearest one known; not where it is so long that it may be a text."""
+    return repr(label) + nearest(label, known) if len(label) <= _LONGEST_SHOWN else f"(of {len(label)} characters)"

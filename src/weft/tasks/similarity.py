@@ -70,7 +70,7 @@ class Similarity(PairTask):
         return "pearson"
 
     def build_reader(self, width: int) -> TextReader:
-        return CosineReader(self.pooling.build(width)) if self.output == "cosine" else super().build_reader(width)
+        return CosineReader(self.pooler.build(width)) if self.output == "cosine" else super().build_reader(width)
 
     def build_head(self, inputs: int, outputs: int) -> nn.Module:
         return nn.Identity() if self.output == "cosine" else super().build_head(inputs, outputs)

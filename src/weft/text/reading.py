@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,21 +72,31 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise DataError(f"cannot be opened: {error.strerror}", file=path) from None
     with file:
-        for number, raw in enumerate(file, 1):
-            if b"\0" in raw:
-                raise DataError(
-                    "holds a NUL byte, so this is not plain text; save the file as UTF-8", file=path, line=number
-                )
-            try:
-                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start]
-                raise DataError(
-                    f"is not UTF-8 (byte {byte:#04x} at position {error.start + 1}); convert the file, for example "
-                    "with: iconv -f WINDOWS-1252 -t UTF-8",
-                    file=path,
-                    line=number,
-                ) from None
+        yield from _decoded(file, path)
+
+
+def _decoded(file: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    for number, raw in enumerate(file, 1):
+        if b"\0" in raw:
+            raise DataError(
+                "holds a NUL byte, so this is not plain text; save the file as UTF-8", file=path, line=number
+            )
+        try:
+            yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise DataError(
+                f"is not UTF-8 (byte {byte:#04x} at position {error.start + 1}); convert the file, for example "
+                "with: iconv -f WINDOWS-1252 -t UTF-8",
+                file=path,
+                line=number,
+            ) from None
+
+
+def read_stream(file: Iterable[bytes], name: Path) -> Iterator[Row]:
+    """The lines of an open stream as texts, each as soon as it is there; `name` is what errors call it."""
+    for number, line in _decoded(file, name):
+        yield Row(number, {"text": line.rstrip("\r\n")})
 
 
 def _read_txt(path: Path) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.files import replacing
 
 Rows = Iterable[dict[str, Any]]
@@ -25,11 +25,20 @@ def check_output(path: Path) -> None:
         raise ConfigError(f"{path} is a folder; name a file")
 
 
-def write_rows(path: Path, rows: Rows) -> None:
-    """Write rows as the suffix says; all rows have the same keys, nested values become JSON in CSV and TSV."""
+def write_rows(path: Path, rows: Rows) -> int:
+    """Write rows as the suffix says, and say how many; all have the same keys, nested values become JSON in a cell."""
     check_output(path)
+    written = 0
+
+    def counted() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for row in rows:
+            written += 1
+            yield row
+
     with replacing(path) as temporary:
-        WRITERS[path.suffix.lower()](temporary, rows)
+        WRITERS[path.suffix.lower()](temporary, counted())
+    return written
 
 
 def flatten(row: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +53,7 @@ def flatten(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else value
 
 
 def _separated(separator: str) -> Callable[[Path, Rows], None]:
@@ -77,6 +86,10 @@ def _parquet(path: Path, rows: Rows) -> None:
             table = pa.Table.from_pylist(chunk) if writer is None else pa.Table.from_pylist(chunk, writer.schema)
             writer = writer or pq.ParquetWriter(path, table.schema)
             writer.write_table(table)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"a column holds values of several types ({type(error).__name__}), which Parquet does not; write .jsonl"
+        ) from None
     finally:
         if writer is not None:
             writer.close()

@@ -14,6 +14,8 @@ from weft.errors import WeftError
 class Interrupted(WeftError):  # noqa: N818 (nothing went wrong)
     """A run that was asked to stop and wrote its state down."""
 
+    exit_code = 130
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(f"interrupted; everything so far is in {folder}. Go on with: --resume")

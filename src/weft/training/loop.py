@@ -47,6 +47,7 @@ class Position:
     index: int = 0  # within the epoch's order of tasks
     step: int = 0  # batches learned from in all
     updates: int = 0  # of the optimizer, within the phase
+    learning_rate: float = 0.0  # of the last update
     seconds: float = 0.0
     tokens: int = 0
     padded: int = 0
@@ -158,6 +159,7 @@ class Loop:
         factor = scale(self.position.updates, self.total_updates, self.settings.warmup_ratio, self.settings.schedule)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate * factor
+        self.position.learning_rate = self.optimizer.param_groups[0]["lr"]
         parameters = list(self.parameters.values())
         shared = self._shared(window) if pcgrad else []
         apart: dict[str, Tensor] = {}
@@ -188,7 +190,9 @@ class Loop:
         batch = self.last = batch.to(self.accelerator.device)
         with self._autocast():
             loss = self.losses[task](self.model(batch), batch.targets["gold"])
-        self.accelerator.backward(self.weights(task, loss) / share)
+            extra = self.network.extra_loss(task)
+        total = loss if extra is None else loss + extra
+        self.accelerator.backward(self.weights(task, total) / share)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise WeftError(
@@ -217,7 +221,7 @@ class Loop:
             "phase": here.phase,
             "epoch": here.epoch,
             "losses": {name: mean_loss(recent, name) for name in names},
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "learning_rate": here.learning_rate,
             "dev": {name: result.value for name, result in results.items()},
             "overall": gain,
             "agreement": self._agreement(names),
@@ -347,11 +351,11 @@ def set_trainable(network: Network, layers: TrainLayers) -> None:
 
 def owners(parameter: str, network: Network) -> set[str]:
     """The tasks that read a parameter, by its name."""
-    found = re.match(r"(heads|readers)\.<([^>]+)>", parameter)
+    found = re.search(r"<([^>]+)>", parameter)
     if found is None:
         return set(network.tasks)
-    shares = found[1] == "heads"
-    return {name for name, task in network.tasks.items() if found[2] == ((shares and task.head.share) or name)}
+    shares = parameter.startswith("heads.")
+    return {name for name, task in network.tasks.items() if found[1] == ((shares and task.head.share) or name)}
 
 
 def thin_out(rows: list[Example], limit: int) -> list[Example]:

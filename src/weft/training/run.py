@@ -37,6 +37,7 @@ from weft.reports.html import render
 from weft.training.checkpointing import remove_state
 from weft.training.loop import Loop, Position
 from weft.training.progress import RichWatcher, Watcher
+from weft.training.starts import Starts
 
 CONFIG = "weft.toml"
 
@@ -240,7 +241,10 @@ def build_network(experiment: Experiment, data: Mapping[str, Splits]) -> Network
     encoder.config = replace(encoder.config, with_pooler=False)
     encoder.checkpoint_gradients = experiment.encoder.checkpoint_gradients
     torch.manual_seed(experiment.seed)
-    return Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
+    network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
+    starts = Starts(network, {name: splits.train for name, splits in data.items()})
+    network.conditioner.start(starts.words, starts.class_means)
+    return network
 
 
 def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:

@@ -1,0 +1,151 @@
+"""The rows of a task's files, with everything that is wrong with those that cannot be used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
+from weft.data import get_text, reduce_rows, stratum
+from weft.errors import DataError
+from weft.records import Example, Gold
+from weft.spec import nearest
+from weft.tasks import Task
+from weft.text.reading import Row, holds_half_character, read_rows
+from weft.text.splits import normalise, split_off
+
+
+def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list[Finding]]:
+    """The parts that files give, by split."""
+    parts: dict[str, Part] = {}
+    findings: list[Finding] = []
+    if task.train is None:
+        findings.append(Finding("fault", f"tasks.{name}.train", "is required to train this task; name a file"))
+    if task.gold_column() in task.text_columns():
+        both = f"column {task.gold_column()!r} is both a text and the answer"
+        findings.append(Finding("warning", f"tasks.{name}", both))
+    for split, file in (("train", task.train), ("dev", task.dev), ("test", task.test)):
+        if isinstance(file, str):
+            parts[split], found = _read_part(task, f"tasks.{name}.{split}", file, base)
+            findings += found
+    return parts, findings
+
+
+def divide(name: str, task: Task, files: Mapping[str, Part], seed: int) -> dict[str, Part]:
+    """The parts as training will see them: dev rows set aside and training rows cut as `load_splits` does."""
+    if (train := files.get("train")) is None:
+        return dict(files)
+    rows, parts = train.rows, dict(files)
+    if not isinstance(task.dev, str):
+        keys = [normalise(" ".join(row.texts)) for row in rows]
+        kept, aside = split_off(keys, [stratum(row) for row in rows], task.dev, seed)
+        dev = replace(train, place=f"tasks.{name}.dev", rows=[rows[i] for i in aside])
+        parts, rows = {"train": train, "dev": dev, **parts}, [rows[i] for i in kept]
+    parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
+    return parts
+
+
+def _read_part(task: Task, place: str, file: str, base: Path) -> tuple[Part, list[Finding]]:
+    path, broken = base / file, []
+    reading = _Reading(task, path)
+    try:
+        for row in read_rows(path):
+            reading.take(row)
+            if reading.hopeless:
+                break
+    except DataError as error:
+        where = f"{path}, line {error.line}" if error.line else str(path)
+        said = without_long_values(str(error).removeprefix(f"{where}: "))
+        unread = "; what follows was not checked" if reading.lines else ""
+        broken = [Finding("fault", place, f"{where}: {said}{unread}")]
+    complete = bool(reading.rows) and not (broken or reading.hopeless or reading.absent)
+    part = Part(place, file, reading.rows, complete)
+    return part, broken if broken and not reading.lines else [*broken, *reading.findings(part)]
+
+
+class _Reading:
+    """The usable rows of a file as they go by, and the lines of the others by what is wrong with them."""
+
+    def __init__(self, task: Task, path: Path) -> None:
+        self.task, self.path, self.column = task, path, task.gold_column()
+        self.rows: list[Example] = []
+        self.lines, self.header = 0, list[str]()
+        self.blank, self.padded = list[int](), list[int]()
+        self.absent: dict[str, list[int]] = defaultdict(list)  # by column
+        self.texts: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
+        self.answers: dict[str, list[int]] = defaultdict(list)  # by problem
+        self.refused: dict[str, str] = {}  # the problem of each wrong answer
+
+    @property
+    def hopeless(self) -> bool:
+        return len(self.refused) > WRONG
+
+    def take(self, row: Row) -> None:
+        self.lines += 1
+        self.header = self.header or list(row.columns)
+        cell, columns = row.columns.get(self.column), self.task.text_columns()
+        if self.column in row.columns and (cell is None or (isinstance(cell, str) and not cell.strip())):
+            self.blank.append(row.line)
+            return
+        absent = [name for name in (self.column, *columns) if name not in row.columns]
+        for name in absent:
+            self.absent[name].append(row.line)
+        if not absent:
+            gold, texts = self._gold(cell, row.line), [self._text(row, column) for column in columns]
+            if gold is not None and None not in texts:
+                self.rows.append(Example(tuple(text for text in texts if text is not None), gold, row.line))
+
+    def _gold(self, cell: Any, line: int) -> Gold | None:
+        if isinstance(cell, str) and cell != cell.strip():
+            self.padded.append(line)
+        if str(cell) not in self.refused:
+            try:
+                return self.task.read_gold(cell)
+            except ValueError as error:
+                self.refused[str(cell)] = without_long_values(str(error))
+        self.answers[self.refused[str(cell)]].append(line)
+        return None
+
+    def _text(self, row: Row, column: str) -> str | None:
+        problem = "the text holds half a character (a lone surrogate); write the file anew from its source"
+        try:
+            text = get_text(row, column, self.path)
+            if not holds_half_character(text):
+                return text
+        except DataError as error:
+            problem = str(error).removeprefix(f"{self.path}, line {row.line}, column {column!r}: ")
+        self.texts[column, problem].append(row.line)
+        return None
+
+    def findings(self, part: Part) -> Iterator[Finding]:
+        for name, lines in self.absent.items():
+            said = f"; its columns are: {', '.join(self.header)}{nearest(name, self.header)}"
+            if any(map(may_be_text, self.header)):
+                said = "; the first line does not look like a header: write one"
+            yield part.finding("fault", f"has no column {name!r}{said}", lines if len(lines) < self.lines else ())
+        for (name, problem), lines in self.texts.items():
+            yield part.finding("fault", f"{problem} ({len(lines):,} rows)", lines, name)
+        yield from self._wrong_answers(part)
+        if not (self.rows or self.absent or self.texts or self.answers):
+            none = f"holds no row with an answer in column {self.column!r}" if self.lines else "holds no rows"
+            yield part.finding("fault", none)
+        elif self.blank:
+            said = f"{share(len(self.blank), self.lines)} rows have no answer and are passed over"
+            yield part.finding("note", said, self.blank, self.column)
+        if self.padded:
+            said = f"{len(self.padded):,} answers have blanks at their ends, which are ignored"
+            yield part.finding("note", said, self.padded, self.column)
+
+    def _wrong_answers(self, part: Part) -> Iterator[Finding]:
+        shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
+        ordered = sorted(self.answers.items(), key=lambda one: -len(one[1]))
+        for problem, lines in ordered[:shown]:
+            yield part.finding("fault", f"{problem} ({len(lines):,} rows)", lines, self.column)
+        rest = [line for _, lines in ordered[shown:] for line in lines]
+        if rest:
+            more = f"… and {len(ordered) - shown} more kinds of wrong answer ({len(rest):,} rows)"
+            many = f"{len(self.refused):,} different answers or more cannot be used; is this the right column?"
+            yield part.finding("fault", more if shown else many, rest, self.column)

@@ -1,0 +1,138 @@
+"""Answers that cannot be learned or measured as they are, and labels that look misspelt."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from weft.checks.duplicates import agree
+from weft.checks.findings import SHOWN, WRONG, Finding, Part, few, name_label, without_long_values
+from weft.data import labels_of
+from weft.records import Example
+from weft.spec import nearest
+from weft.tasks import Task
+
+LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
+COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare
+
+
+def has_labels(task: Task, rows: Sequence[Example]) -> bool:
+    """Whether the answers look like labels, rather than like texts of which almost every row has its own."""
+    kinds = len(set(labels_of(rows)))
+    return task.gold_column() not in task.text_columns() and 0 < kinds <= max(20, len(rows) // 2)
+
+
+def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """Labels that dominate, are rare, cannot be learned or measured, or were never seen in training."""
+    train = parts.get("train")
+    counts = Counter(labels_of(train.rows)) if train is not None else Counter()
+    if train is None or not train.complete or not counts:
+        return
+    if not has_labels(task, train.rows):
+        said = f"{len(counts):,} different answers in {len(train.rows):,} training rows"
+        advice = f"is {task.gold_column()!r} the right column? Its labels were not checked further"
+        yield Finding("warning", f"tasks.{name}", f"{said}; {advice}")
+        return
+    yield from _unbalanced(train, counts)
+    for label in getattr(task, "labels", None) or ():
+        if label not in counts:
+            yield Finding("warning", f"tasks.{name}.labels", f"{name_label(label)} has no training row")
+    yield from _scarce(train, counts, LEARNABLE, "to learn")
+    for part in (parts[split] for split in ("dev", "test") if split in parts):
+        if part.rows and part.complete:
+            yield from _scarce(part, counts, MEASURABLE, "to measure")
+        yield from _unseen(part, counts)
+
+
+def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """Splits without rows, with a single answer, or with too few scores."""
+    for split, part in parts.items():
+        golds = [row.gold for row in part.rows]
+        if not part.complete:
+            continue
+        if not golds:
+            yield part.finding("fault", f"there are no {split} rows")
+        elif agree(golds):
+            vain = "learn; check the column of the answer" if split == "train" else "measure"
+            said = f"all {len(golds):,} rows have the same answer, so there is nothing to {vain}"
+            yield part.finding("fault" if split == "train" else "warning", said)
+        least, purpose = (LEARNABLE, "learn from") if split == "train" else (MEASURABLE, "measure on")
+        if 0 < len(golds) < least and isinstance(golds[0], float):
+            yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
+
+
+def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
+    """Labels of one file that differ only in writing, and rare ones that look like another with a slip."""
+    if not has_labels(task, part.rows):
+        return
+    counts = Counter(labels_of(part.rows))
+    first = {label: row.line for row in reversed(part.rows) for label in labels_of([row])}
+    written: dict[str, list[str]] = defaultdict(list)
+    for label in counts:
+        written[_plain(label)].append(label)
+    pairs = [pair for same in written.values() for pair in combinations(same, 2)]
+    for rare in (label for label in counts if counts[label] < LEARNABLE):
+        pairs += [(rare, other) for other in counts if counts[other] > 4 * counts[rare] and _slip(rare, other)]
+    for pair in dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs):
+        said = " and ".join(f"{name_label(label)} ({counts[label]:,} rows)" for label in pair)
+        yield part.finding("warning", f"labels that look alike: {said}; are they the same?", [first[pair[0]]])
+
+
+def _unbalanced(part: Part, counts: Counter[str]) -> Iterator[Finding]:
+    rows = len(part.rows)
+    rare = min(RARE, 0.25 / len(counts))  # with many labels, each has a small share by rights
+    common = [name for name in counts if counts[name] > COMMON * rows] if len(counts) > 1 else []
+    seldom = [name for name in counts if counts[name] < rare * rows]
+    for names, said in ((common, f"over {COMMON:.0%} of the rows"), (seldom, f"under {100 * rare:.2g} % of the rows")):
+        if names:
+            listed = few(f"{name_label(name)} {100 * counts[name] / rows:.1f} %" for name in sorted(names))
+            yield part.finding("warning", f"unbalanced, {said} have: {listed}")
+
+
+def _scarce(part: Part, known: Counter[str], least: int, purpose: str) -> Iterator[Finding]:
+    counts = Counter(labels_of(part.rows))
+    scarce = sorted((counts[label], label) for label in known if counts[label] < least)
+    if scarce:
+        listed = few(f"{name_label(label)} ({count})" for count, label in scarce)
+        yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
+
+
+def _unseen(part: Part, known: Counter[str]) -> Iterator[Finding]:
+    lines: dict[str, list[int]] = defaultdict(list)
+    for label, line in ((label, row.line) for row in part.rows for label in labels_of([row]) if label not in known):
+        lines[label].append(line)
+    shown = SHOWN if len(lines) <= WRONG else 0
+    for label in sorted(lines)[:shown]:
+        said = f"label {name_label(label)} never occurs in training{without_long_values(nearest(label, known))}"
+        yield part.finding("fault", f"{said} ({len(lines[label]):,} rows)", lines[label])
+    rest = sorted(lines)[shown:]
+    if rest:
+        more = f"… and {len(rest):,} more labels that never occur in training"
+        many = f"{len(rest):,} different labels never occur in training; is this the right column?"
+        yield part.finding("fault", more if shown else many, [line for label in rest for line in lines[label]])
+
+
+def _plain(label: str) -> str:
+    """The label without the differences that writing makes: case, blanks, hyphens, and 1 beside 1.0."""
+    try:
+        return str(float(label))
+    except ValueError:
+        plain = unicodedata.normalize("NFKC", label).casefold()
+        return " ".join(re.sub(r"(?<=\w)[-_](?=\w)", " ", plain).split())
+
+
+def _slip(one: str, other: str) -> bool:
+    """Whether two words are a single letter added, lost, changed or exchanged with its neighbour apart."""
+    a, b = sorted((_plain(one), _plain(other)), key=len)
+    if a == b or len(b) - len(a) > 1 or len(a) < 4:
+        return False
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    if any(map(str.isdigit, a[start : start + 1] + b[start])):  # level1 and level2 are meant to differ
+        return False
+    if len(a) < len(b):
+        return a[start:] == b[start + 1 :]
+    turned = a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+    return turned or a[start + 1 :] == b[start + 1 :]

@@ -1,0 +1,88 @@
+"""Several methods at once, each speaking in the order listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Literal, Self
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning
+from weft.encoder.attention import SelfAttention
+from weft.encoder.seams import Readout, Seams
+from weft.tensors import Batch, States
+
+
+class Combined(Conditioning):
+    """A list of methods; at most one of them may decide what the first token gathers."""
+
+    kind: Literal["combined"] = "combined"
+    methods: tuple[Conditioning, ...]
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        names = [method.to_dict()["kind"] for method in self.methods]
+        readers = [name for name, method in zip(names, self.methods, strict=True) if method.reads_first_token]
+        if len(readers) > 1:
+            raise ValueError(f"{' and '.join(readers)} both decide what the first token gathers; keep one of them")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is listed twice; a method can be there once")
+        if "none" in names and len(names) > 1:
+            raise ValueError("none cannot be combined with a method; leave it out")
+        return self
+
+    def build(self, blueprint: Blueprint) -> Seams:
+        return CombinedSeams([method.build(blueprint) for method in self.methods])
+
+
+class CombinedSeams(Seams):
+    """Each seam goes through all methods in turn."""
+
+    def __init__(self, methods: Sequence[Seams]) -> None:
+        super().__init__()
+        self.methods = nn.ModuleList(methods)
+
+    def at_input(self, x: Tensor, batch: Batch) -> Tensor:
+        for method in self._all():
+            x = method.at_input(x, batch)
+        return x
+
+    def at_qkv(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        for method in self._all():
+            q, k, v = method.at_qkv(q, k, v, x, layer, batch)
+        return q, k, v
+
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
+        found = (method.at_readout(q_first, k, v, layer, batch) for method in self._all())
+        return next((readout for readout in found if readout is not None), None)
+
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        return _sum([method.beside(x, index, batch) for method in self._all()])
+
+    def at_output(self, states: States) -> States:
+        for method in self._all():
+            states = method.at_output(states)
+        return states
+
+    def pass_key(self, task: str) -> Hashable:
+        return tuple(method.pass_key(task) for method in self._all())
+
+    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+        return _sum([method.extra_loss(task, head) for method in self._all()])
+
+    def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
+        for method in self._all():
+            method.start(words, class_means)
+
+    def _all(self) -> list[Seams]:
+        return [method for method in self.methods if isinstance(method, Seams)]
+
+
+def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
+    found = [part for part in parts if part is not None]
+    return torch.stack(found).sum(0) if found else None

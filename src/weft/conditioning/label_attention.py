@@ -1,0 +1,103 @@
+"""Label embeddings inside self-attention (Wang et al., "Integrating Task Specific Information …"): what the first token
+gathers is drawn towards tokens that match a label.
+
+In every layer and head, the score of the first token for another token becomes the largest of its own score and the
+scores of the task's M labels, whose queries come from the layer's own query projection. Its score for itself, and all
+rows of other tokens, stay. Only one row of attention changes, so the others keep the fused kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.encoder.attention import SelfAttention, first_token_scores
+from weft.encoder.dropout import dropout
+from weft.encoder.seams import Readout, Seams
+from weft.tensors import Batch, softmax_per_row
+
+
+class LabelAttention(Conditioning):
+    """Each task with labels owns one embedding per label, shared by all layers; tasks without labels are untouched."""
+
+    kind: Literal["label_attention"] = "label_attention"
+    reads_first_token: ClassVar[bool] = True
+
+    begin: Annotated[Literal["random", "words", "class_mean"], Field(alias="start")] = "words"
+    """`random`; `words`: the input embeddings of the label's name, or of `keywords`; `class_mean`: the mean first-token
+    state of training rows with the label."""
+    keywords: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Words to stand for a label instead of its name: keywords.TASK.LABEL = "chest pain breathless"."""
+    weight: Annotated[float, Field(ge=0)] = 3.0
+    """λ: weight of the loss by which each label's embedding must be classified as that label."""
+    layers: Layers = "all"
+
+    def build(self, blueprint: Blueprint) -> Seams:
+        layers = chosen_layers(self.layers, blueprint.config)
+        return LabelSeams(self, blueprint, layers)
+
+
+class LabelSeams(Seams):
+    """The label embeddings and their two effects: on the first token's attention, and on the loss."""
+
+    def __init__(self, options: LabelAttention, blueprint: Blueprint, layers: Sequence[int]) -> None:
+        super().__init__()
+        self.options, self.layers = options, frozenset(layers)
+        self.names, self.several, self.siamese = dict(blueprint.labels), blueprint.several, blueprint.siamese
+        width, spread = blueprint.config.hidden_size, blueprint.config.initializer_range
+        self.labels = nn.ParameterDict(
+            {slot(task): nn.Parameter(torch.randn(len(names), width) * spread) for task, names in self.names.items()}
+        )
+
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
+        if batch.task not in self.names or layer.index not in self.layers:
+            return None
+        own = first_token_scores(q_first, k, batch)
+        queries = layer.split_heads(layer.query(self.labels[slot(batch.task)]))  # (L, N, D)
+        by_label = torch.einsum("tnd,lnd->tln", k, queries) * k.shape[-1] ** -0.5
+        best, label = by_label.max(1)
+        best = best.index_fill(0, batch.starts, -torch.inf)  # the first token's score for itself stays
+        weights = softmax_per_row(torch.maximum(own, best), batch)
+        pulled = torch.where(best > own, label, -1)
+        used = dropout(weights, layer.p) if layer.training else weights
+        gathered = torch.zeros_like(q_first).index_add(0, batch.row_of, (used.unsqueeze(-1) * v).to(q_first.dtype))
+        return Readout(gathered, weights, pulled)
+
+    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+        """λ times the sum over labels of the loss of calling label i's embedding label i.
+
+        A siamese head reads features of two texts, which a label's embedding is not; there the loss is left out.
+        """
+        if task not in self.names or not self.options.weight or task in self.siamese:
+            return None
+        scores = head(self.labels[slot(task)])
+        count = len(self.names[task])
+        if task in self.several:
+            return self.options.weight * F.binary_cross_entropy_with_logits(
+                scores, torch.eye(count).to(scores), reduction="sum"
+            )
+        if scores.shape[1] == 1:  # two labels through one score
+            scores = torch.cat([torch.zeros_like(scores), scores], 1)
+        return self.options.weight * F.cross_entropy(scores, torch.arange(count).to(scores.device), reduction="sum")
+
+    @torch.no_grad()
+    def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
+        for task, names in self.names.items():
+            if self.options.begin == "words":
+                self.labels[slot(task)].copy_(words(phrases(names, self.options.keywords.get(task, {}))))
+            elif self.options.begin == "class_mean":
+                self.labels[slot(task)].copy_(class_means(task))
+
+    def pass_key(self, task: str) -> Hashable:
+        return task if task in self.names else ""
+
+
+def phrases(names: Sequence[str], keywords: Mapping[str, str]) -> list[str]:
+    """What stands for each label: its keywords, or its name with blanks for the marks between words."""
+    return [keywords.get(name) or name.replace("_", " ").replace("-", " ") for name in names]

@@ -1,0 +1,74 @@
+"""Projected attention layers (PAL: Stickland & Murray 2019): low-rank attention beside each layer, per task."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Annotated, Literal
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, per_task, slot
+from weft.encoder.attention import attend
+from weft.encoder.seams import Seams
+from weft.errors import ConfigError
+from weft.tensors import Batch
+
+
+class Pal(Conditioning):
+    """Down to `width`, multi-head attention there, and up again; down and up are shared by a task's layers.
+
+    What comes out is added to the block's result before its last norm. The way up is zero at the start.
+    """
+
+    kind: Literal["pal"] = "pal"
+    width: Annotated[int, Field(ge=1)] = 204
+    heads: Annotated[int, Field(ge=1)] = 12
+    layers: Layers = "all"
+
+    def build(self, blueprint: Blueprint) -> Seams:
+        if self.width % self.heads:
+            raise ConfigError(f"conditioning: pal's width {self.width} cannot be divided among {self.heads} heads")
+        return PalSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
+
+
+class PalSeams(Seams):
+    def __init__(self, options: Pal, blueprint: Blueprint, layers: tuple[int, ...]) -> None:
+        super().__init__()
+        self.places = {layer: place for place, layer in enumerate(layers)}
+        sizes = blueprint.config.hidden_size, options.width, options.heads
+        self.tasks = per_task(
+            blueprint.tasks, lambda _: TaskPal(*sizes, len(layers), blueprint.config.initializer_range)
+        )
+
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        if index not in self.places:
+            return None
+        added: Tensor = self.tasks[slot(batch.task)](x, self.places[index], batch)
+        return added
+
+    def pass_key(self, task: str) -> Hashable:
+        return task
+
+
+class TaskPal(nn.Module):
+    """The projected attention of one task."""
+
+    def __init__(self, width: int, narrow: int, heads: int, layers: int, spread: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.down = nn.Linear(width, narrow, bias=False)
+        self.up = nn.Linear(narrow, width, bias=False)
+        self.qkv = nn.ModuleList(nn.Linear(narrow, 3 * narrow) for _ in range(layers))
+        for linear in (self.down, *self.qkv):
+            nn.init.normal_(linear.weight, std=spread)
+        for linear in self.qkv:
+            nn.init.zeros_(linear.bias)  # type: ignore[arg-type]
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Tensor, place: int, batch: Batch) -> Tensor:
+        """(T, H) → (T, H)."""
+        q, k, v = self.qkv[place](self.down(x)).chunk(3, -1)
+        gathered = attend(q.contiguous(), k.contiguous(), v.contiguous(), self.heads, batch)
+        added: Tensor = self.up(gathered)
+        return added

@@ -1,0 +1,98 @@
+"""Attention layers of a task's own on top of the encoder (S5): self-attention for one text, cross-attention for two.
+
+The source takes the last layer's first token as the text's vector and adds neither residual nor norm; `plain = true` is
+that form, and `start = "uniform"` its optional start from U(0.9, 1), near a mean over the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning, per_task, slot
+from weft.encoder.attention import attend
+from weft.encoder.seams import Seams
+from weft.tensors import Batch, States
+
+
+class TaskAttention(Conditioning):
+    """`counts` layers for each task (default `count`); a siamese task's two texts attend to each other."""
+
+    kind: Literal["task_attention"] = "task_attention"
+    count: Annotated[int, Field(ge=0)] = 1
+    """Layers of a task that `counts` does not name."""
+    counts: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Layers by task, for example {sentiment = 2, paraphrase = 1, similarity = 3}."""
+    plain: bool = False
+    """Without residual and norm, as in the source."""
+    begin: Annotated[Literal["normal", "uniform"], Field(alias="start")] = "normal"
+    """`uniform`: all weights from U(0.9, 1)."""
+
+    def build(self, blueprint: Blueprint) -> Seams:
+        return TaskAttentionSeams(self, blueprint)
+
+
+class TaskAttentionSeams(Seams):
+    def __init__(self, options: TaskAttention, blueprint: Blueprint) -> None:
+        super().__init__()
+        config, self.siamese = blueprint.config, blueprint.siamese
+
+        def stack(task: str) -> nn.Module:
+            count = options.counts.get(task, options.count)
+            return nn.ModuleList(
+                TopLayer(config.hidden_size, config.num_attention_heads, config.layer_norm_eps, options)
+                for _ in range(count)
+            )
+
+        self.tasks = per_task(blueprint.tasks, stack)
+
+    def at_output(self, states: States) -> States:
+        task, x = states.batch.task, states.tokens
+        for layer in self.tasks[slot(task)].children():
+            x = layer(x, states.batch, task in self.siamese)
+        return replace(states, tokens=x)
+
+    def pass_key(self, task: str) -> Hashable:
+        return task
+
+
+class TopLayer(nn.Module):
+    """One attention layer over the tokens of a row, or over those of the row's partner."""
+
+    def __init__(self, width: int, heads: int, eps: float, options: TaskAttention) -> None:
+        super().__init__()
+        self.heads, self.plain = heads, options.plain
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.norm = None if options.plain else nn.LayerNorm(width, eps)
+        for linear in (self.query, self.key, self.value):
+            if options.begin == "uniform":
+                nn.init.uniform_(linear.weight, 0.9, 1.0)
+                nn.init.uniform_(linear.bias, 0.9, 1.0)
+
+    def forward(self, x: Tensor, batch: Batch, across: bool) -> Tensor:
+        """(T, H) → (T, H)."""
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        gathered = attend_across(q, k, v, self.heads, batch) if across else attend(q, k, v, self.heads, batch)
+        return gathered if self.norm is None else self.norm(x + gathered)
+
+
+def attend_across(q: Tensor, k: Tensor, v: Tensor, heads: int, batch: Batch) -> Tensor:
+    """Attention of each row's tokens over those of its partner, (T, H) → (T, H); row i's partner is row i ± B / 2."""
+    starts, lengths = batch.starts.tolist(), batch.lengths.tolist()
+    half = batch.rows // 2
+    pieces: list[Tensor] = [q] * batch.rows
+    for row in range(batch.rows):
+        other = (row + half) % batch.rows
+        mine, theirs = (slice(starts[r], starts[r] + lengths[r]) for r in (row, other))
+        one, many, values = (
+            y.view(-1, heads, y.shape[1] // heads).transpose(0, 1) for y in (q[mine], k[theirs], v[theirs])
+        )
+        pieces[row] = F.scaled_dot_product_attention(one, many, values).transpose(0, 1).flatten(1)
+    order = sorted(range(batch.rows), key=starts.__getitem__)  # the packed order
+    return torch.cat([pieces[row] for row in order])

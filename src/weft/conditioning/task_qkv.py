@@ -1,0 +1,48 @@
+"""Task vectors added to queries, keys and values (S3, after EmBERT: Q + Q_task, K + K_task, V + V_task)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.encoder.attention import SelfAttention
+from weft.encoder.seams import Seams
+from weft.tensors import Batch
+
+Part = Literal["q", "k", "v"]
+
+
+class TaskQkv(Conditioning):
+    """Up to three vectors per layer and task, zero at the start."""
+
+    kind: Literal["task_qkv"] = "task_qkv"
+    parts: tuple[Part, ...] = ("q", "k", "v")
+    layers: Layers = "all"
+
+    def build(self, blueprint: Blueprint) -> Seams:
+        return TaskQkvSeams(blueprint, self.parts, chosen_layers(self.layers, blueprint.config))
+
+
+class TaskQkvSeams(Seams):
+    def __init__(self, blueprint: Blueprint, parts: tuple[Part, ...], layers: tuple[int, ...]) -> None:
+        super().__init__()
+        self.parts = parts
+        self.places = {layer: place for place, layer in enumerate(layers)}
+        shape = (len(layers), len(parts), blueprint.config.hidden_size)
+        self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(shape)) for task in blueprint.tasks})
+
+    def at_qkv(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if layer.index not in self.places:
+            return q, k, v
+        added = dict(zip(self.parts, self.vectors[slot(batch.task)][self.places[layer.index]], strict=True))
+        q, k, v = (y + added[part] if part in added else y for part, y in (("q", q), ("k", k), ("v", v)))
+        return q, k, v
+
+    def pass_key(self, task: str) -> Hashable:
+        return task

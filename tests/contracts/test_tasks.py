@@ -1,0 +1,245 @@
+"""What every task kind promises; kinds and their variants come from the registry, so a new one is covered or fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from torch import Tensor
+
+import weft
+from weft.checkpoints.hf import digest, read_file
+from weft.embed import load_encoder
+from weft.evaluate import evaluate
+from weft.network import Network, collate, load_network
+from weft.predict import score
+from weft.records import Example, Gold
+from weft.spec import parse
+from weft.tasks import PairTask, Task
+from weft.training.progress import Watcher
+
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
+
+# How gold answers of a kind look; a new kind needs a line here.
+GOLDS: dict[str, list[Gold]] = {
+    "classification": ["a", "b"],
+    "classification multilabel": [("x",), ("x", "y"), (), ("y",)],
+    "pair_classification": ["no", "yes"],
+    "similarity": [0.0, 4.0, 1.0, 5.0],
+}
+# The chance level of the metric a kind is chosen by, and how far from it noise of 200 dev rows may lie.
+CHANCE = {"accuracy": 0.5, "f1_macro": 0.5, "f1_micro": 0.55, "pearson": 0.0}
+NOISE = 0.2
+
+
+def variants() -> list[dict[str, Any]]:
+    """Every kind from its defaults, and once for each option that changes what it reads or answers."""
+    found: list[dict[str, Any]] = []
+    for kind, cls in Task.kinds().items():
+        found.append({"kind": kind})
+        if issubclass(cls, PairTask):
+            default = cls.model_fields["encode_as"].default
+            found += [{"kind": kind, "encode": mode} for mode in ("cross", "siamese") if mode != default]
+        if "multilabel" in cls.model_fields:
+            found.append({"kind": kind, "multilabel": True})
+        if "output" in cls.model_fields:
+            found += [{"kind": kind, "output": output, "encode": "siamese"} for output in ("cosine", "linear")]
+    return found
+
+
+def name_of(options: dict[str, Any]) -> str:
+    return " ".join(str(key if value is True else value) for key, value in options.items())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A task with 32 rows that answer it."""
+
+    options: dict[str, Any]
+    encoder: str
+
+    @property
+    def task(self) -> Task:
+        return parse(Task, self.options)
+
+    def golds(self) -> list[Gold]:
+        key = f"{self.options['kind']} multilabel" if self.options.get("multilabel") else self.options["kind"]
+        assert key in GOLDS, f"the contract of tasks does not know what {key!r} is answered with: add it to GOLDS"
+        return GOLDS[key]
+
+    def examples(self, rows: int = 32, seed: int = 0) -> list[Example]:
+        """Texts of different lengths at random, and answers in turn."""
+        chance = random.Random(seed)
+        golds, size = self.golds(), 2 if self.task.several_texts else 1
+        return [
+            Example(
+                tuple(" ".join(chance.choices(WORDS, k=chance.randint(2, 6))) for _ in range(size)),
+                golds[row % len(golds)],
+                row + 1,
+            )
+            for row in range(rows)
+        ]
+
+    def network(self, seed: int = 0) -> Network:
+        source = load_encoder(self.encoder)
+        source.encoder.pooler = None
+        torch.manual_seed(seed)
+        target = self.task.learn(one.gold for one in self.examples())
+        return Network(source.encoder, source.tokenizer, {"t": self.task}, {"t": target}).eval()
+
+    def texts(self) -> list[tuple[str, ...]]:
+        return [one.texts for one in self.examples()]
+
+    def write(self, path: Path, rows: list[Example]) -> str:
+        columns = self.task.text_columns()
+        lines = [{**dict(zip(columns, one.texts, strict=True)), self.task.gold_column(): one.gold} for one in rows]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return path.name
+
+    def train(self, folder: Path, rows: list[Example], dev: list[Example], seed: int = 13, **training: Any) -> Path:
+        """Train on rows and return the model's folder."""
+        options = {"train": self.write(folder / "train.jsonl", rows), "dev": self.write(folder / "dev.jsonl", dev)}
+        head = {} if self.options.get("output") == "cosine" else {"head": {"kind": "linear", "dropout": 0.0}}
+        output = folder / f"run-{len(list(folder.iterdir()))}"
+        weft.train(
+            {
+                "encoder": {"from": self.encoder},
+                "tasks": {"t": {**self.options, **options, **head}},
+                "training": {"batch_size": 8, "baselines": False, **training},
+            },
+            output,
+            data=folder,
+            seed=seed,
+            device="cpu",
+            watcher=Watcher(),
+        )
+        return output
+
+
+@pytest.fixture(params=variants(), ids=name_of)
+def case(request: pytest.FixtureRequest, small_encoder: str) -> Case:
+    return Case(request.param, small_encoder)
+
+
+def scores(network: Network, texts: list[tuple[str, ...]]) -> Tensor:
+    return score(network, ["t"], texts)[0]["t"]
+
+
+def perfect(network: Network, case: Case) -> Tensor:
+    """Scores that say exactly what the gold answers are."""
+    target = network.targets["t"]
+    gold = target.tensor([one.gold for one in case.examples()])
+    if target.fits == "label":
+        return torch.nn.functional.one_hot(gold, target.outputs(case.task.default_loss())) * 20.0
+    if target.fits == "labels":
+        return (gold * 2 - 1) * 20.0
+    unit = (gold - target.low) / (target.high - target.low)  # type: ignore[attr-defined]
+    ways = {
+        "sigmoid": torch.logit(unit, eps=1e-9),
+        "cosine": unit,
+        "linear": (gold - target.mean) / target.spread,  # type: ignore[attr-defined]
+    }
+    return ways[target.bound].unsqueeze(1)  # type: ignore[attr-defined]
+
+
+def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
+    task = case.task
+    again = tomllib.loads(tomli_w.dumps(task.to_dict()))
+    assert parse(Task, again) == task
+    assert parse(Task, again).to_dict() == task.to_dict()
+    assert task.default_metric() in case.network().targets["t"].metrics
+
+
+def test_gold_survives_a_file_and_blank_cells_are_no_answer(case: Case) -> None:
+    for gold in case.golds():
+        cell = json.loads(json.dumps(gold))
+        assert case.task.read_gold(cell) == gold
+    assert case.task.read_gold(None) is case.task.read_gold(" ") is None
+
+
+def test_neither_padding_nor_order_nor_neighbours_matter(case: Case) -> None:
+    network, texts = case.network(), case.texts()
+    together = scores(network, texts)
+    backward = scores(network, texts[::-1]).flip(0)
+    alone = torch.cat([scores(network, [one]) for one in texts])
+    assert together.shape[0] == len(texts)
+    torch.testing.assert_close(backward, together, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(alone, together, atol=1e-6, rtol=1e-6)
+
+
+def test_every_parameter_gets_a_gradient(case: Case) -> None:
+    network = case.network()
+    encoded = network.encode("t", case.texts())
+    gold = network.targets["t"].tensor([one.gold for one in case.examples()])
+    network.losses()["t"](network(collate(encoded, "t")), gold).backward()
+    # A key's bias shifts all scores of a softmax alike, so its true gradient is zero, but it has one.
+    assert not [name for name, parameter in network.named_parameters() if parameter.grad is None]
+    silent = [n for n, p in network.named_parameters() if p.grad is not None and not p.grad.any()]
+    assert not silent
+
+
+def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encoder_it_came_from(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, texts = case.network(), case.texts()
+    network.targets["t"] = network.targets["t"].calibrated(
+        scores(network, texts), [one.gold for one in case.examples()], network.metric("t")
+    )
+    network.save(tmp_path / "here")
+    shutil.copytree(tmp_path / "here", tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "here")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    loaded = load_network(tmp_path / "elsewhere")
+    assert loaded.tasks == network.tasks
+    assert loaded.targets == network.targets
+    assert torch.equal(scores(loaded, texts), scores(network, texts))
+    given = [text if len(text) == 2 else text[0] for text in texts]
+    assert weft.load(tmp_path / "elsewhere").predict(given, "t") == weft.Model(network).predict(given, "t")
+
+
+def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
+    network = case.network()
+    target, golds = network.targets["t"], [one.gold for one in case.examples()]
+    predictions = target.decode(perfect(network, case))
+    key = {"label": "label", "labels": "labels", "score": "score"}[target.fits]
+    found = [tuple(one[key]) if target.fits == "labels" else one[key] for one in predictions]
+    assert found == (pytest.approx(golds, abs=1e-5) if target.fits == "score" else golds)
+    assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)
+
+
+def test_it_learns_32_rows_by_heart(case: Case) -> None:
+    network, rows = case.network(), case.examples()  # without dropout, which would only make it slower
+    batch, gold = collate(network.encode("t", case.texts()), "t"), network.targets["t"].tensor([r.gold for r in rows])
+    loss, optimizer = network.losses()["t"], torch.optim.Adam(network.parameters(), lr=5e-3)
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss(network(batch), gold).backward()
+        optimizer.step()
+    assert evaluate(network, {"t": rows}, intervals=False)["t"].value > 0.97
+
+
+def test_nothing_is_learned_from_answers_at_random(case: Case, tmp_path: Path) -> None:
+    dev = case.examples(200, seed=1)
+    folder = case.train(tmp_path, case.examples(), dev, epochs=3, learning_rate=5e-3)
+    result = evaluate(load_network(folder), {"t": dev}, intervals=False)["t"]
+    assert abs(result.value - CHANCE[result.metric]) < NOISE
+
+
+def test_the_seed_decides_every_weight(case: Case, tmp_path: Path) -> None:
+    rows = case.examples()
+
+    def weights(seed: int) -> str:
+        return digest(read_file(case.train(tmp_path, rows, rows, seed=seed, epochs=1) / "model.safetensors"))
+
+    first = weights(1)
+    assert weights(1) == first
+    assert weights(2) != first

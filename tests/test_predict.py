@@ -1,0 +1,340 @@
+"""Answers in Python and on the command line: for whom, in which order, from and to which files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import weft
+from weft import predict as prediction
+from weft.cli import main as cli
+from weft.embed import load_encoder
+from weft.errors import ConfigError, DataError
+from weft.network import Network
+from weft.records import Example
+from weft.spec import parse
+from weft.tasks import Task
+
+Run = Callable[..., tuple[int, str, str]]
+SECRET = "quick lazy patient words"
+LONG = "the quick brown fox jumps over the lazy dog " * 8
+TEXTS = ["the quick fox", "a lazy dog", LONG, "don't jump", "over", "1234 :smile: [b]brown[/]"]
+TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "fox": ({"kind": "classification"}, ["no", "yes"]),
+    "size": ({"kind": "classification"}, ["1", "2", "3"]),
+    "topics": ({"kind": "classification", "multilabel": True, "max_length": 8}, [("a",), ("a", "b")]),
+    "same": ({"kind": "pair_classification"}, ["no", "yes"]),
+    "alike": ({"kind": "similarity"}, [0.0, 5.0]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path:
+    """A model with three tasks of one text and two of pairs, none of them trained."""
+    source = load_encoder(small_encoder)
+    source.encoder.pooler = None
+    tasks = {name: parse(Task, options) for name, (options, _) in TASKS.items()}
+    torch.manual_seed(0)
+    targets = {name: tasks[name].learn(golds) for name, (_, golds) in TASKS.items()}
+    place = tmp_path_factory.mktemp("models") / "model"
+    Network(source.encoder, source.tokenizer, tasks, targets).save(place)
+    return place
+
+
+@pytest.fixture
+def model(folder: Path) -> weft.Model:
+    return weft.load(folder)
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run `weft predict` on the model: exit code, standard output, standard error."""
+
+    def call(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["weft", "predict", str(folder), *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return int(caught.value.code or 0), out, err
+
+    return call
+
+
+def write(path: Path, columns: dict[str, list[Any]]) -> Path:
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif path.suffix == ".txt":
+        path.write_text("".join(f"{row['text']}\n" for row in rows), encoding="utf-8")
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(columns), delimiter="," if path.suffix == ".csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="," if path.suffix == ".csv" else "\t"))
+
+
+# Python
+
+
+def test_one_task_gives_its_answer_per_text(model: weft.Model) -> None:
+    answers = model.predict(TEXTS, "fox")
+    assert [set(answer) for answer in answers] == [{"label", "score"}] * len(TEXTS)
+    assert all(answer["label"] in ("no", "yes") and 0 < answer["score"] <= 1 for answer in answers)
+    assert set(model.predict(TEXTS, "topics")[0]) == {"labels"}
+    assert model.predict(TEXTS, "size", scores=True)[0]["scores"].keys() == {"1", "2", "3"}
+
+
+def test_without_a_task_all_that_read_such_texts_answer(model: weft.Model) -> None:
+    single, pair = model.predict(TEXTS[:1])[0], model.predict([("the fox", "a dog")])[0]
+    assert set(single) == {"fox", "size", "topics"}
+    assert set(pair) == {"same", "alike"}
+    assert set(pair["alike"]) == {"score"}
+    assert single["fox"] == model.predict(TEXTS[:1], "fox")[0]
+    assert model.predict([("the fox", "a dog")], "same") == [pair["same"]]
+
+
+def test_a_name_that_is_no_task_is_refused_with_the_nearest(model: weft.Model) -> None:
+    with pytest.raises(ConfigError, match=r"no task 'foxes'; it has: fox, .*did you mean 'fox'"):
+        model.predict(TEXTS, "foxes")
+    with pytest.raises(ConfigError, match="no task ''"):
+        model.predict(TEXTS, "")
+    with pytest.raises(ConfigError, match="no task 'foxes'"):
+        model.predict([], "foxes")
+
+
+@pytest.mark.parametrize(
+    ("texts", "task", "message"),
+    [
+        (["fox", ("fox", "dog")], None, "mixed"),
+        ([("fox", "dog"), "fox"], "same", "mixed"),
+        ([(SECRET, SECRET)], "fox", "reads one text, but received two"),
+        ([SECRET], "same", r"two texts \(a pair\), but received one"),
+        (SECRET, "fox", "put it into a list"),
+        ([SECRET, 3], "fox", "row 1 is not a text but int"),
+        ([[SECRET, SECRET]], "same", "row 0 is not a text but list"),
+        ([SECRET + "\ud800"], "fox", "half a character"),
+    ],
+)
+def test_what_is_not_texts_is_refused_without_showing_it(
+    model: weft.Model, texts: Any, task: str | None, message: str
+) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        model.predict(texts, task)
+    assert SECRET not in str(caught.value)
+
+
+def test_no_texts_give_no_answers(model: weft.Model) -> None:
+    assert model.predict([]) == model.predict([], "fox") == []
+
+
+def test_order_does_not_depend_on_windows(model: weft.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{text} {number}" for number in range(5) for text in TEXTS]
+    together = model.predict(texts, scores=True)
+    monkeypatch.setattr(prediction, "_WINDOW", 4)
+    monkeypatch.setattr(prediction, "_BATCH_TOKENS", 40)
+    for one, other in zip(model.predict(texts, scores=True), together, strict=True):
+        assert one["fox"]["scores"] == pytest.approx(other["fox"]["scores"], abs=1e-5)
+    assert len({answer["fox"]["score"] for answer in together}) > len(TEXTS)
+
+
+def test_tasks_that_read_the_same_share_one_pass(model: weft.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    real = model.network.encoder.forward
+
+    def forward(batch: Any, *arguments: Any, **options: Any) -> Any:
+        passes.append(batch.rows)
+        return real(batch, *arguments, **options)
+
+    monkeypatch.setattr(model.network.encoder, "forward", forward)
+    model.predict(TEXTS)
+    assert len(passes) == 2  # `fox` and `size` together; `topics` reads fewer tokens
+    passes.clear()
+    model.predict([("the fox", "a dog")] * 3)
+    assert sorted(passes) == [3, 6]  # `same` reads each pair as one row, `alike` as two
+
+
+def test_gold_that_the_model_cannot_give_is_refused(model: weft.Model) -> None:
+    with pytest.raises(DataError, match="1 of 2 rows, the first in line 7, .*it knows: no, yes"):
+        model.evaluate({"fox": [Example(("a fox",), "yes", 1), Example((SECRET,), SECRET, 7)]})
+    with pytest.raises(DataError, match="no rows"):
+        model.evaluate({"fox": []})
+
+
+# The command line
+
+
+def test_a_text_or_a_pair_is_answered_on_the_screen(run: Run, model: weft.Model) -> None:
+    code, out, _ = run("--text", TEXTS[5], "--task", "fox")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["text"] == TEXTS[5]
+    assert answer["fox"] == model.predict([TEXTS[5]], "fox")[0]
+    assert answer["truncated"] is False
+    code, out, _ = run("--text", "the fox", "--text-pair", "a dog", "--task", "same", "--scores")
+    assert code == 0
+    assert json.loads(out)["same"]["scores"].keys() == {"no", "yes"}
+    assert "alike" not in json.loads(out)
+
+
+def test_lines_of_standard_input_are_answered_one_by_one(run: Run, tmp_path: Path, model: weft.Model) -> None:
+    lines = ["the quick fox", "", "café über"]
+    code, out, _ = run("--input", "-", "--task", "fox", stdin="\r\n".join(lines).encode())
+    assert code == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [row["text"] for row in found] == lines
+    assert [row["fox"]["label"] for row in found] == [answer["label"] for answer in model.predict(lines, "fox")]
+    code, _, err = run("--input", "-", "--output", tmp_path / "out.csv", stdin=b"the fox\na dog\n")
+    assert code == 0
+    assert "2 rows" in err
+    code, out, err = run("--input", "-", stdin=b"the fox\ncaf\xe9\n")
+    assert code == 1
+    assert "standard input, line 2: is not UTF-8" in err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".txt"])
+@pytest.mark.parametrize("target", [".csv", ".tsv", ".jsonl", ".parquet", None])
+def test_every_file_is_answered_in_every_form(
+    run: Run, tmp_path: Path, model: weft.Model, suffix: str, target: str | None
+) -> None:
+    columns = {"text": TEXTS} if suffix == ".txt" else {"id": [f"n{i}" for i in range(len(TEXTS))], "text": TEXTS}
+    source = write(tmp_path / f"in{suffix}", columns)
+    output = () if target is None else ("--output", tmp_path / f"out{target}")
+    code, out, err = run("--input", source, "--task", "fox", "--task", "topics", *output)
+    assert code == 0, err
+    rows = [json.loads(line) for line in out.splitlines()] if target is None else read(tmp_path / f"out{target}")
+    flat = target in (".csv", ".tsv", ".parquet")
+    assert [row["text"] for row in rows] == TEXTS
+    assert suffix == ".txt" or [row["id"] for row in rows] == columns["id"]
+    labels = [row["fox.label"] if flat else row["fox"]["label"] for row in rows]
+    assert labels == [answer["label"] for answer in model.predict(TEXTS, "fox")]
+    topics = [json.loads(row["topics.labels"]) if flat else row["topics"]["labels"] for row in rows]
+    assert topics == [answer["labels"] for answer in model.predict(TEXTS, "topics")]
+
+
+def test_truncated_is_true_exactly_for_texts_that_did_not_fit(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", {"text": TEXTS})
+    _, out, _ = run("--input", source, "--task", "fox")
+    assert [json.loads(line)["truncated"] for line in out.splitlines()] == [text == LONG for text in TEXTS]
+    _, out, _ = run("--text", "one two three four five six seven eight", "--task", "topics")  # takes 8 tokens
+    assert json.loads(out)["truncated"] is True
+
+
+def test_a_column_with_the_name_of_an_answer_is_kept_under_another(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", {"text": TEXTS[:2], "fox": ["gold 1", "gold 2"]})
+    for output in (tmp_path / "out.csv", tmp_path / "out.jsonl"):
+        code, _, err = run("--input", source, "--output", output, "--task", "fox")
+        assert code == 0
+        assert "'input.fox'" in err
+        assert [row["input.fox"] for row in read(output)] == ["gold 1", "gold 2"]
+    assert {row["fox.label"] for row in read(tmp_path / "out.csv")} <= {"no", "yes"}
+
+
+def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", {"text": TEXTS[:2]})
+    code, out, err = run("--input", source)
+    assert code == 0
+    assert {*json.loads(out.splitlines()[0])} == {"text", "fox", "size", "topics", "truncated"}
+    assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(err.split())
+    code, out, err = run("--input", source, "--task", "same")
+    assert (code, out) == (1, "")
+    assert "in.csv: task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text" in err
+    pairs = write(tmp_path / "pairs.csv", {"sentence1": ["a fox"], "sentence2": ["a dog"]})
+    code, out, err = run("--input", pairs)
+    assert {*json.loads(out)} == {"sentence1", "sentence2", "same", "alike", "truncated"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("in.csv", f"text\n{SECRET}\n   \n", "line 3, column 'text': the text is empty"),
+        ("in.csv", "text\n", "holds no rows"),
+        ("in.csv", f'text\n"{SECRET}\n', "quote"),
+        ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"text": 3}}\n', "line 2, column 'text': a int is not a text"),
+        ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"words": "{SECRET}"}}\n', "line 2: has no column 'text'"),
+        ("in.jsonl", f'{{"text": "{SECRET} \\ud800"}}\n', "half a character"),
+        ("in.txt", f"{SECRET}\n\0\n", "NUL"),
+        ("in.docx", SECRET, "unknown file type"),
+    ],
+)
+def test_a_bad_file_is_one_message_without_its_texts_and_no_output(
+    run: Run, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    source, output = tmp_path / name, tmp_path / "out.jsonl"
+    source.write_text(content, encoding="utf-8")
+    code, out, err = run("--input", source, "--output", output)
+    assert (code, out) == (1, "")
+    assert message in " ".join(err.split())
+    assert SECRET not in err
+    assert sorted(tmp_path.iterdir()) == [source]
+
+
+def test_a_failure_in_the_middle_leaves_no_output(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write(tmp_path / "in.csv", {"text": TEXTS})
+    monkeypatch.setattr(prediction, "_WINDOW", 2)
+    windows: list[int] = []
+    real = prediction.score
+
+    def score(*arguments: Any) -> Any:
+        windows.append(1)
+        if len(windows) > 4:
+            raise DataError("the file has changed")
+        return real(*arguments)
+
+    monkeypatch.setattr(prediction, "score", score)
+    for suffix in (".csv", ".jsonl", ".parquet"):
+        windows.clear()
+        assert run("--input", source, "--output", tmp_path / f"out{suffix}")[0] == 1
+    assert sorted(tmp_path.iterdir()) == [source]
+
+
+def test_parquet_that_would_need_two_types_in_one_column_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.text.writing._CHUNK", 1)
+    source = tmp_path / "in.jsonl"
+    source.write_text(f'{{"text": "{SECRET}", "id": 1}}\n{{"text": "{SECRET}", "id": "{SECRET}"}}\n')
+    code, _, err = run("--input", source, "--output", tmp_path / "out.parquet")
+    assert code == 1
+    assert "write .jsonl" in err
+    assert SECRET not in err
+    assert sorted(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--text", "a", "--input", "b.csv"), ("--text-pair", "b"), ("--input", "b.csv", "--text-pair", "b")],
+)
+def test_exactly_one_source_is_needed(run: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert "give either --text" in err
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path: Path) -> None:
+    assert "unknown output type '.xlsx'" in run("--text", "a", "--output", tmp_path / "out.xlsx")[2]
+    (tmp_path / "out.csv").mkdir()
+    assert "is a folder" in run("--text", "a", "--output", tmp_path / "out.csv")[2]
