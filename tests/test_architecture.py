@@ -17,7 +17,7 @@ FLOORS = [
     {"cli", "serve", "__main__"},
     {"training", "experiment", "reports", "demo", "checks", "export"},
     {"model"},
-    {"predict", "predict_files", "evaluate", "embed", "vectors", "data"},
+    {"predict", "predict_files", "evaluate", "inspect", "embed", "vectors", "data"},
     {"network"},
     {"tasks", "conditioning"},
     {"targets", "pooling", "losses", "layers", "heads", "encoder", "checkpoints"},

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,9 +88,11 @@ def test_help_is_answered_without_heavy_imports(command: list[str], heavy: list[
 
 def test_help_is_answered_within_half_a_second() -> None:
     def seconds() -> float:
-        begin = time.perf_counter()
+        """Processor time of the command, which a busy machine does not stretch."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert run_process(WEFT, "--help").returncode == 0
-        return time.perf_counter() - begin
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     assert min(seconds() for _ in range(5)) < 0.5
 

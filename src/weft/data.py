@@ -79,8 +79,10 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
     """The labelled rows of a file; rows whose answer is blank are passed over."""
     examples: list[Example] = []
     faults: list[str] = []
+    seen: dict[str, None] = {}  # columns, in order
     try:
         for row in read_rows(path):
+            seen |= dict.fromkeys(row.columns)
             try:
                 example = read_example(task, row, path)
             except DataError as error:
@@ -96,13 +98,22 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
         more = [f"{path}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
         raise DataError("\n".join(faults[:_SHOWN] + more))
     if not examples:
-        raise DataError(f"holds no row with an answer for the task {name!r} (column {task.gold_column()!r})", file=path)
+        column = task.gold_column()
+        near = nearest(column, seen) if column not in seen else ""
+        raise DataError(
+            f"holds no row with an answer for the task {name!r} (column {column!r}); its columns are: "
+            f"{', '.join(seen) or 'none'}{near}",
+            file=path,
+        )
     return examples
 
 
 def read_example(task: Task, row: Row, path: Path) -> Example | None:
     """One row as an example, None where its answer is blank."""
-    cell = get_cell(row, task.gold_column(), path)
+    column = task.gold_column()
+    if column not in row.columns and path.suffix.lower() == ".jsonl":
+        return None  # an object may leave a key out where a table leaves a cell blank
+    cell = get_cell(row, column, path)
     try:
         gold = task.read_gold(cell)
     except ValueError as error:

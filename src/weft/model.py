@@ -1,4 +1,4 @@
-"""Model: what users hold in Python; predicts, evaluates, embeds, saves."""
+"""Model: what users hold in Python; predicts, evaluates, embeds, inspects, saves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from weft.data import read_examples
 from weft.embed import TextEncoder, TextVectors
 from weft.errors import CheckpointError, DataError
 from weft.evaluate import TaskResult, evaluate
+from weft.inspect import Inspection, inspect
 from weft.network import DOCUMENT, Network, load_network
 from weft.predict import choose_tasks, predict
 from weft.records import Example, Prediction
@@ -66,6 +67,14 @@ class Model:
     def embed(self, texts: Sequence[Text], **options: Any) -> np.ndarray | list[TextVectors]:
         """Vectors from the trained encoder; see `TextEncoder.embed`."""
         return TextEncoder(self.network.encoder, self.network.tokenizer).embed(texts, **options)
+
+    def inspect(self, text: Text, *, task: str, layer: int | None = None) -> Inspection:
+        """What a task looked at in a text, or in a pair (a 2-tuple): attention and attribution, word by word.
+
+        `layer` is whose attention to show, 0 the lowest; the last by default.
+        """
+        check_texts([text])
+        return inspect(self.network, task, text if isinstance(text, tuple) else (text,), layer)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder that `weft.load` reads."""

@@ -38,11 +38,6 @@ def read_inputs(
     file: Path | None = None,
 ) -> Inputs:
     """What is to be answered, from exactly one source; every row is looked at before any is answered."""
-    if (text is None) == (file is None) or (text_pair is not None and text is None):
-        raise ConfigError(
-            "give either --text (with --text-pair, where a task reads two) or --input (a file, or - for the lines of "
-            "standard input)"
-        )
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}

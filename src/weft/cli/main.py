@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, demo, embed, evaluate, predict, train
+from weft.cli import check, demo, embed, evaluate, inspect, predict, train
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ app.command("check")(check.check)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
 
 

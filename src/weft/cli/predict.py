@@ -35,6 +35,8 @@ def predict(
     from weft.predict_files import predict_rows, read_inputs
     from weft.text.writing import check_output, write_rows
 
+    if (text is None) == (input is None) or (text_pair is not None and text is None):
+        raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
     if output:
         check_output(output)
     network = load(model).network

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from torch import nn
 
 from weft.encoder.config import EncoderConfig
@@ -19,7 +19,15 @@ from weft.encoder.seams import Seams
 from weft.errors import ConfigError
 from weft.spec import Spec
 
-Layers = Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...]
+
+def _once(parts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(parts)) < len(parts):
+        raise ValueError(f"each part can be there once; received {', '.join(parts)}")
+    return parts
+
+
+Layers = Literal["all"] | Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+Parts = Annotated[tuple[Literal["q", "k", "v"], ...], Field(min_length=1), AfterValidator(_once)]
 
 
 @dataclass(frozen=True)
@@ -63,4 +71,4 @@ def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:
         raise ConfigError(
             f"conditioning.layers: {wrong} is beyond the encoder's layers, which run from 0 to {depth - 1}"
         )
-    return tuple(layers)
+    return tuple(dict.fromkeys(layers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import reduce
 from typing import Literal, Self
 
 import torch
@@ -23,6 +24,8 @@ class Combined(Conditioning):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if any(isinstance(method, Combined) for method in self.methods):
+            raise ValueError("combined cannot be inside combined; list all methods in one")
         names = [method.to_dict()["kind"] for method in self.methods]
         readers = [name for name, method in zip(names, self.methods, strict=True) if method.reads_first_token]
         if len(readers) > 1:
@@ -85,4 +88,4 @@ class CombinedSeams(Seams):
 
 def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
     found = [part for part in parts if part is not None]
-    return torch.stack(found).sum(0) if found else None
+    return reduce(torch.add, found) if found else None

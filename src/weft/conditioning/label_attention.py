@@ -20,6 +20,7 @@ from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, sl
 from weft.encoder.attention import SelfAttention, first_token_scores
 from weft.encoder.dropout import dropout
 from weft.encoder.seams import Readout, Seams
+from weft.errors import ConfigError
 from weft.tensors import Batch, softmax_per_row
 
 
@@ -39,8 +40,16 @@ class LabelAttention(Conditioning):
     layers: Layers = "all"
 
     def build(self, blueprint: Blueprint) -> Seams:
-        layers = chosen_layers(self.layers, blueprint.config)
-        return LabelSeams(self, blueprint, layers)
+        known = {task: set(names) for task, names in blueprint.labels.items()}
+        strange = [
+            f"{task}.{label}"
+            for task, words in self.keywords.items()
+            for label in words
+            if label not in known.get(task, ())
+        ]
+        if strange:
+            raise ConfigError(f"conditioning.keywords: no task has the label {', '.join(strange)}; write TASK.LABEL")
+        return LabelSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
 
 
 class LabelSeams(Seams):
@@ -59,9 +68,9 @@ class LabelSeams(Seams):
         if batch.task not in self.names or layer.index not in self.layers:
             return None
         own = first_token_scores(q_first, k, batch)
-        queries = layer.split_heads(layer.query(self.labels[slot(batch.task)]))  # (L, N, D)
-        by_label = torch.einsum("tnd,lnd->tln", k, queries) * k.shape[-1] ** -0.5
-        best, label = by_label.max(1)
+        queries = layer.split_heads(layer.query(self.labels[slot(batch.task)])) * k.shape[-1] ** -0.5  # (L, N, D)
+        by_label = queries.transpose(0, 1) @ k.permute(1, 2, 0)  # (N, L, T): tokens last, for speed
+        best, label = (found.T for found in by_label.max(1))
         best = best.index_fill(0, batch.starts, -torch.inf)  # the first token's score for itself stays
         weights = softmax_per_row(torch.maximum(own, best), batch)
         pulled = torch.where(best > own, label, -1)

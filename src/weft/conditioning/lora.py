@@ -9,12 +9,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Seams
 from weft.tensors import Batch
-
-Part = Literal["q", "k", "v"]
 
 
 class Lora(Conditioning):
@@ -23,7 +21,7 @@ class Lora(Conditioning):
     kind: Literal["lora"] = "lora"
     rank: Annotated[int, Field(ge=1)] = 8
     alpha: Annotated[float, Field(gt=0)] = 16.0
-    parts: tuple[Part, ...] = ("q", "v")
+    parts: Parts = ("q", "v")
     layers: Layers = "all"
 
     def build(self, blueprint: Blueprint) -> Seams:

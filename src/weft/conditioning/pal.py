@@ -69,6 +69,5 @@ class TaskPal(nn.Module):
     def forward(self, x: Tensor, place: int, batch: Batch) -> Tensor:
         """(T, H) → (T, H)."""
         q, k, v = self.qkv[place](self.down(x)).chunk(3, -1)
-        gathered = attend(q.contiguous(), k.contiguous(), v.contiguous(), self.heads, batch)
-        added: Tensor = self.up(gathered)
+        added: Tensor = self.up(attend(q, k, v, self.heads, batch))
         return added

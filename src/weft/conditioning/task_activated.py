@@ -14,12 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Seams
 from weft.tensors import Batch
 
-Part = Literal["q", "k", "v"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x,
     "elu": F.elu,
@@ -36,7 +35,7 @@ class TaskActivated(Conditioning):
     activation: Literal["none", "elu", "tanh", "selu", "gelu"] = "elu"
     init: Literal["random", "identity"] = "random"
     """How the output projection starts."""
-    parts: tuple[Part, ...] = ("q", "k", "v")
+    parts: Parts = ("q", "k", "v")
     layers: Layers = "all"
 
     def build(self, blueprint: Blueprint) -> Seams:
@@ -49,11 +48,14 @@ class TaskActivatedSeams(Seams):
         self.parts, self.activate = options.parts, _ACTIVATIONS[options.activation]
         self.places = {layer: place for place, layer in enumerate(layers)}
         width, spread = blueprint.config.hidden_size, blueprint.config.initializer_range
-        shape = (len(layers), len(options.parts), width, width)
-        start = torch.eye(width).expand(shape).clone() if options.init == "identity" else torch.randn(shape) * spread
+        shape = (len(options.parts), width, width)
+
+        def begin(identity: bool) -> nn.Parameter:
+            return nn.Parameter(torch.eye(width).repeat(shape[0], 1, 1) if identity else torch.randn(shape) * spread)
+
         self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(width)) for task in blueprint.tasks})
-        self.matrices = nn.Parameter(torch.randn(shape) * spread)
-        self.outputs = nn.Parameter(start)
+        self.matrices = nn.ParameterList(begin(identity=False) for _ in layers)
+        self.outputs = nn.ParameterList(begin(identity=options.init == "identity") for _ in layers)
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
@@ -63,8 +65,8 @@ class TaskActivatedSeams(Seams):
         place = self.places[layer.index]
         added = self.matrices[place] @ self.vectors[slot(batch.task)]  # (parts, H)
         changed = {"q": q, "k": k, "v": v}
-        for number, part in enumerate(self.parts):
-            changed[part] = F.linear(self.activate(changed[part] + added[number]), self.outputs[place, number])
+        for part, vector, output in zip(self.parts, added, self.outputs[place], strict=True):
+            changed[part] = F.linear(self.activate(changed[part] + vector), output)
         return changed["q"], changed["k"], changed["v"]
 
     def pass_key(self, task: str) -> Hashable:

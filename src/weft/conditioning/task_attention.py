@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, per_task, slot
 from weft.encoder.attention import attend
+from weft.encoder.config import EncoderConfig
 from weft.encoder.seams import Seams
+from weft.errors import ConfigError
 from weft.tensors import Batch, States
 
 
@@ -32,9 +34,13 @@ class TaskAttention(Conditioning):
     plain: bool = False
     """Without residual and norm, as in the source."""
     begin: Annotated[Literal["normal", "uniform"], Field(alias="start")] = "normal"
-    """`uniform`: all weights from U(0.9, 1)."""
+    """`normal`: as the encoder itself begins; `uniform`: all weights from U(0.9, 1)."""
 
     def build(self, blueprint: Blueprint) -> Seams:
+        strange = ", ".join(task for task in self.counts if task not in blueprint.tasks)
+        if strange:
+            tasks = ", ".join(blueprint.tasks)
+            raise ConfigError(f"conditioning.counts: there is no task {strange}; the tasks are: {tasks}")
         return TaskAttentionSeams(self, blueprint)
 
 
@@ -45,10 +51,7 @@ class TaskAttentionSeams(Seams):
 
         def stack(task: str) -> nn.Module:
             count = options.counts.get(task, options.count)
-            return nn.ModuleList(
-                TopLayer(config.hidden_size, config.num_attention_heads, config.layer_norm_eps, options)
-                for _ in range(count)
-            )
+            return nn.ModuleList(TopLayer(config, options) for _ in range(count))
 
         self.tasks = per_task(blueprint.tasks, stack)
 
@@ -65,15 +68,19 @@ class TaskAttentionSeams(Seams):
 class TopLayer(nn.Module):
     """One attention layer over the tokens of a row, or over those of the row's partner."""
 
-    def __init__(self, width: int, heads: int, eps: float, options: TaskAttention) -> None:
+    def __init__(self, config: EncoderConfig, options: TaskAttention) -> None:
         super().__init__()
-        self.heads, self.plain = heads, options.plain
+        width = config.hidden_size
+        self.heads = config.num_attention_heads
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.norm = None if options.plain else nn.LayerNorm(width, eps)
+        self.norm = None if options.plain else nn.LayerNorm(width, config.layer_norm_eps)
         for linear in (self.query, self.key, self.value):
             if options.begin == "uniform":
                 nn.init.uniform_(linear.weight, 0.9, 1.0)
                 nn.init.uniform_(linear.bias, 0.9, 1.0)
+            else:
+                nn.init.normal_(linear.weight, std=config.initializer_range)
+                nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor, batch: Batch, across: bool) -> Tensor:
         """(T, H) → (T, H)."""

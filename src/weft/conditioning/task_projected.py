@@ -8,19 +8,17 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Seams
 from weft.tensors import Batch
-
-Part = Literal["q", "k", "v"]
 
 
 class TaskProjected(Conditioning):
     """One vector per task, zero at the start, and per layer up to three H × H matrices that all tasks share."""
 
     kind: Literal["task_projected"] = "task_projected"
-    parts: tuple[Part, ...] = ("q", "k", "v")
+    parts: Parts = ("q", "k", "v")
     layers: Layers = "all"
 
     def build(self, blueprint: Blueprint) -> Seams:
@@ -28,13 +26,14 @@ class TaskProjected(Conditioning):
 
 
 class TaskProjectedSeams(Seams):
-    def __init__(self, blueprint: Blueprint, parts: tuple[Part, ...], layers: tuple[int, ...]) -> None:
+    def __init__(self, blueprint: Blueprint, parts: Parts, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.parts = parts
         self.places = {layer: place for place, layer in enumerate(layers)}
         width, spread = blueprint.config.hidden_size, blueprint.config.initializer_range
         self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(width)) for task in blueprint.tasks})
-        self.matrices = nn.Parameter(torch.randn(len(layers), len(parts), width, width) * spread)
+        shape = (len(parts), width, width)
+        self.matrices = nn.ParameterList(nn.Parameter(torch.randn(shape) * spread) for _ in layers)
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch

@@ -1,4 +1,9 @@
-"""Task vectors added to queries, keys and values (S3, after EmBERT: Q + Q_task, K + K_task, V + V_task)."""
+"""Task vectors added to queries, keys and values (S3, after EmBERT: Q + Q_task, K + K_task, V + V_task).
+
+A vector added to all keys moves all scores of a query alike, which softmax forgets: by itself K_task changes nothing,
+and `parts = ["q", "v"]` is the same method with fewer parameters. It matters beside label attention, whose scores
+come from several queries.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,17 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Seams
 from weft.tensors import Batch
-
-Part = Literal["q", "k", "v"]
 
 
 class TaskQkv(Conditioning):
     """Up to three vectors per layer and task, zero at the start."""
 
     kind: Literal["task_qkv"] = "task_qkv"
-    parts: tuple[Part, ...] = ("q", "k", "v")
+    parts: Parts = ("q", "k", "v")
     layers: Layers = "all"
 
     def build(self, blueprint: Blueprint) -> Seams:
@@ -28,7 +31,7 @@ class TaskQkv(Conditioning):
 
 
 class TaskQkvSeams(Seams):
-    def __init__(self, blueprint: Blueprint, parts: tuple[Part, ...], layers: tuple[int, ...]) -> None:
+    def __init__(self, blueprint: Blueprint, parts: Parts, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.parts = parts
         self.places = {layer: place for place, layer in enumerate(layers)}

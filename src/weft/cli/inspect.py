@@ -1,0 +1,170 @@
+"""`weft inspect`: what a model looked at, word by word, on the screen and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from weft.inspect import Inspection, ReadRow, ReadText, Word
+    from weft.network import Network
+
+_SHADES = ("", "#1c2126 on #e9e2f7", "#1c2126 on #d0c1ee", "#1c2126 on #b39be2", "#ffffff on #7a5cbf")
+_TOP = 6  # words named below a text
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
+    task: Annotated[str, typer.Option("--task", "-t", help="The task to look at.")],
+    text: Annotated[str | None, typer.Option("--text", help="One text.")] = None,
+    text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
+    input: Annotated[
+        Path | None,
+        typer.Option("--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .parquet, .txt), or - for lines."),
+    ] = None,
+    beside: Annotated[Path | None, typer.Option("--beside", help="Another model, to be shown beside this one.")] = None,
+    layer: Annotated[int | None, typer.Option("--layer", help="Whose attention: 0 the lowest; last if unset.")] = None,
+    heads: Annotated[Literal["mean", "max"], typer.Option(help="Mean over the heads, or each word's strongest.")] = (
+        "mean"
+    ),
+    limit: Annotated[int, typer.Option(min=1, help="Most rows of a file to show.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write a page (.html); it holds the texts.")
+    ] = None,
+) -> None:
+    """Show where a task looked in a text, which labels pulled, and which words spoke for the answer.
+
+    Attention is not an explanation; gradient × input is shown beside it as a second opinion.
+
+    Example: [cyan]weft inspect triage --task urgency --text "I can hardly breathe" --output page.html[/]
+    """
+    from weft.cli.progress import console, counting
+    from weft.files import write_atomically
+    from weft.inspect import check_layer
+    from weft.inspect import inspect as look
+    from weft.predict_files import read_inputs
+    from weft.reports.attention import render_attention
+
+    if (text is None) == (input is None) or (text_pair is not None and text is None):
+        raise typer.BadParameter("give either --text (with --text-pair, where the task reads two) or --input")
+    if output:
+        _check_page(output)
+    folders = [model, beside] if beside else [model]
+    networks = [_load(folder, task) for folder in folders]
+    inputs = read_inputs(networks[0], [task], text=text, text_pair=text_pair, file=input)
+    for network in networks:
+        depth = network.encoder.config.num_hidden_layers
+        check_layer(depth - 1 if layer is None else layer, depth)
+    columns = inputs.columns[task]
+    asked = (tuple(row.columns[column] for column in columns) for row in islice(inputs.rows(), limit))
+    total = None if inputs.total is None else min(inputs.total, limit)
+    found = [[look(network, task, texts, layer, heads) for network in networks] for texts in counting(asked, total, "")]
+    titles = _titles(folders)
+    for number, row in enumerate(found, 1):
+        _show(row, titles, number if len(found) > 1 else None)
+    if inputs.total is not None and inputs.total > limit:
+        console.print(f"{inputs.total - limit:,} more rows are not shown; --limit takes more", style="yellow")
+    if output:
+        page = render_attention(found, titles)
+        write_atomically(output, lambda path: path.write_text(page, encoding="utf-8"))
+        console.print(f"page with the texts → {output}", markup=False, soft_wrap=True)
+
+
+def _check_page(output: Path) -> None:
+    from weft.errors import ConfigError
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"--output {output}: unknown type {output.suffix!r}; the page is .html")
+    if output.is_dir():
+        raise ConfigError(f"--output {output} is a folder; name a file")
+
+
+def _load(folder: Path, task: str) -> Network:
+    from weft.errors import ConfigError
+    from weft.model import load
+    from weft.predict import choose_tasks
+
+    network = load(folder).network
+    try:
+        choose_tasks(network, [task])
+    except ConfigError as error:
+        raise ConfigError(*(f"{folder}: {fault}" for fault in error.faults)) from None
+    return network
+
+
+def _titles(folders: Sequence[Path]) -> list[str]:
+    """The folders' names, or their paths where the names are the same."""
+    names = [folder.resolve().name for folder in folders]
+    return names if len(set(names)) == len(names) else [str(folder) for folder in folders]
+
+
+def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) -> None:
+    from rich.text import Text
+
+    from weft.cli.progress import output
+    from weft.reports.attention import answer, strongest
+
+    if number is not None:
+        output.rule(f"row {number}", align="left", style="dim")
+    most = strongest(row)
+    for one, title in zip(row, titles, strict=True):
+        line = Text(f"{title}: " if len(row) > 1 else "", style="dim")
+        line.append(f"{one.task} ", style="default not dim")
+        line.append(answer(one.prediction), style="bold not dim")
+        line.append(f"   attention of layer {one.layer}, {one.heads} over heads")
+        output.print(line)
+        for part in one.rows:
+            for text in part.texts:
+                output.print(_paint(text, most))
+            for sentence in _sentences(one, part):
+                output.print(Text(sentence, style="dim"))
+        output.print()
+
+
+def _paint(text: ReadText, most: float) -> Text:
+    from rich.text import Text
+
+    from weft.reports.attention import visible
+
+    painted = Text()
+    for piece in text.pieces():
+        share = piece.word.attention / most if piece.word and most else 0.0
+        style = "dim strike" if not piece.read else _SHADES[round(share * (len(_SHADES) - 1))]
+        painted.append(visible(piece.text), style=style)
+    return painted if painted.plain.strip() else Text("(no words)", style="dim")
+
+
+def _sentences(one: Inspection, row: ReadRow) -> list[str]:
+    from weft.reports.attention import cut, percent, visible
+
+    words = [(visible(text.text[word.start : word.end]), word) for text in row.texts for word in text.words]
+
+    def named(key: str, sign: int) -> str:
+        ranked = sorted(words, key=lambda item: sign * float(getattr(item[1], key)))[:_TOP]
+        return ", ".join(_name(name, word, key) for name, word in ranked if sign * getattr(word, key) < 0)
+
+    sentences = []
+    if looked := named("attention", -1):
+        sentences.append(f"looked at: {looked}; special tokens {percent(row.special_attention)}")
+    about = " + ".join(one.explained) or "a higher score"
+    if toward := named("attribution", -1):
+        sentences.append(f"for {about}: {toward}")
+    if against := named("attribution", 1):
+        sentences.append(f"against {about}: {against}")
+    return sentences + cut(row)
+
+
+def _name(name: str, word: Word, key: str) -> str:
+    from weft.reports.attention import percent
+
+    share = percent(abs(getattr(word, key)))
+    pulled = (
+        f" ← {word.pulled_by} {percent(word.pulls[word.pulled_by])}" if word.pulled_by and key == "attention" else ""
+    )
+    return f"{name} {share}{pulled}"
