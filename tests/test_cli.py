@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import resource
 from collections.abc import Callable
 from pathlib import Path
 

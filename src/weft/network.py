@@ -133,7 +133,7 @@ class Network(nn.Module):
 
 
 def with_pooling(task: Task, conditioning: Conditioning) -> Task:
-    """The task with the pooler it reads through: its own, else the first token where a method feeds it, else the mean."""
+    """The task with its own pooler, else the first token where a method feeds that, else the mean."""
     if task.pooling is not None:
         return task
     return task.model_copy(update={"pooling": Cls() if reads_first_token(conditioning) else Mean()})
@@ -150,9 +150,7 @@ def draw_blueprint(config: EncoderConfig, tasks: Mapping[str, Task], targets: Ma
     return Blueprint(
         config=config,
         tasks=tuple(tasks),
-        labels={
-            name: target.labels for name, target in targets.items() if isinstance(target, LabelTarget | LabelsTarget)
-        },
+        labels={name: one.labels for name, one in targets.items() if isinstance(one, LabelTarget | LabelsTarget)},
         several=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
         siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.data import get_text
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 from weft.network import Network
 from weft.predict import Texts, choose_tasks, predict
 from weft.text.reading import Row, read_rows, read_stream

@@ -123,7 +123,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
             for text in part.texts:
                 output.print(_paint(text, most))
             for sentence in _sentences(one, part):
-                output.print(Text(sentence, style="dim"))
+                output.print(Text(sentence.replace("\u00a0", ""), style="dim"))  # else `3 %` breaks at a line's end
         output.print()
 
 

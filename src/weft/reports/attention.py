@@ -15,8 +15,8 @@ from weft.reports.svg import FORBIDDEN, PALETTE, clean, colour
 from weft.reports.table import listed
 
 FAINT = 0.05  # of the strongest word; what is below stays bare
-MARKED = 0.15  # of the strongest word; a label that pulled less than that is told only when pointed at
-CLEAR = 0.5  # share of a word's heads × tokens from which a label is said to have pulled it
+MARKED = 0.15  # of the strongest word; words below have no mark, which nobody could read in a long text
+CLEAR = 0.15  # share of a word's heads × sub-words from which the leading label has a mark
 MOST_NAMED = 4  # labels whose probabilities stand beside an answer
 NAMES = ("First text", "Second text")
 SHAPES = "●■▲◆✚▼★"
@@ -59,7 +59,7 @@ article > * { min-width: 0 }
 .a { background: rgb(var(--look) / var(--s)); border-bottom: var(--line-width) solid rgb(var(--look-line)) }
 .f { background: rgb(var(--for) / var(--s)); border-bottom: var(--line-width) solid rgb(var(--for-line)) }
 .g { background: rgb(var(--against) / var(--s)); border-bottom: var(--line-width) dotted rgb(var(--against-line)) }
-.m::after { font-size: .58em; line-height: 0; vertical-align: .75em; margin-inline-start: 1px }
+.m::after { font-size: calc(.45em + .35em * var(--p, .5)); line-height: 0; vertical-align: .75em; margin-inline-start: 1px }
 .unread { color: var(--muted); font-style: italic }
 .unread::before { content: "✂ " }
 .empty { color: var(--muted) }
@@ -159,7 +159,7 @@ def _legend(marks: Mapping[str, str]) -> str:
     ]
     if marks:
         names = " ".join(f'<span class="m {mark}">{clean(label)}</span>' for label, mark in marks.items())
-        items.append(f"<li>Pulled by the label, in half or more of its heads: {names}</li>")
+        items.append(f"<li>Pulled by a label (larger: in more heads): {names}</li>")
     return f'<ul class="legend">{"".join(items)}</ul>\n'
 
 
@@ -244,7 +244,7 @@ def _looked(word: Word, words: str, scale: float, marks: Mapping[str, str]) -> s
     tip = f"attention {percent(word.attention)}" + (f"; pulled by {', '.join(pulls[:MOST_NAMED])}" if pulls else "")
     strength = word.attention / scale if scale else 0.0
     shown = strength >= MARKED and clearly_pulled(word) and word.pulled_by
-    marked = f'<span class="m {marks[shown]}">{words}</span>' if shown else words
+    marked = f'<span class="m {marks[shown]}" style="--p:{word.pulls[shown]:.2f}">{words}</span>' if shown else words
     return _span(marked, "a", strength, tip)
 
 
@@ -256,7 +256,7 @@ def _toward(word: Word, words: str, most: float) -> str:
 
 
 def clearly_pulled(word: Word) -> bool:
-    """Whether one label won most of a word's heads × tokens."""
+    """Whether its leading label won more than a stray few of a word's heads × sub-words."""
     return next(iter(word.pulls.values()), 0.0) >= CLEAR
 
 
@@ -273,9 +273,9 @@ def _attention_facts(one: Inspection, scale: float) -> list[str]:
     if scale:
         facts.insert(0, f"The strongest shade is {percent(scale)} of the attention.")
     if one.labels is not None:
-        words = [word for _, word in _words(one)]
-        pulled = sum(map(clearly_pulled, words))
-        facts.append(f"A label pulled {pulled:,} of {len(words):,} words in half or more of their heads.")
+        shares = [sum(word.pulls.values()) for _, word in _words(one)]
+        mean = sum(shares) / max(1, len(shares))
+        facts.append(f"On average, labels decided {percent(mean)} of a word’s heads.")
     return [fact[:1].upper() + fact[1:] for fact in facts]
 
 
