@@ -574,11 +574,6 @@ def test_a_saved_network_comes_back_bit_identical(network: Network, tmp_path: Pa
     assert all((found[name] - scores).abs().max() <= 1e-6 for name, scores in scores_of(network).items())
 
 
-@pytest.mark.xfail(
-    reason="tensors read from a file lie where the file has them, not on 64 bytes, so matrix products may round "
-    "otherwise; cloning them in `checkpoints.hf.read_file` mends it",
-    strict=False,
-)
 def test_a_saved_network_predicts_bit_identically(network: Network, tmp_path: Path) -> None:
     before = scores_of(network)
     network.save(tmp_path)

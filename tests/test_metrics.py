@@ -129,9 +129,7 @@ def test_impossible_rows_are_refused(gold: list[str], predicted: list[str], labe
 def test_multilabel_scores_agree_with_scikit_learn(rows: list[tuple[set[str], set[str]]]) -> None:
     gold, predicted = [row[0] for row in rows], [row[1] for row in rows]
     truth, guess = label_matrix(gold, LABELS).astype(int), label_matrix(predicted, LABELS).astype(int)
-    precision, recall, f1, _ = reference.precision_recall_fscore_support(
-        truth, guess, average="micro", zero_division=0
-    )
+    precision, recall, f1, _ = reference.precision_recall_fscore_support(truth, guess, average="micro", zero_division=0)
     used = [place for place in range(len(LABELS)) if truth[:, place].any() or guess[:, place].any()]
     macro = reference.f1_score(truth, guess, labels=used, average="macro", zero_division=0) if used else 0.0
     assert multilabel_scores(gold, predicted, LABELS) == pytest.approx(

@@ -138,7 +138,8 @@ def read_file(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path} is missing; copy the folder anew")
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            # Cloned, since tensors lie in the file unaligned, and there matrix products may round otherwise.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
             promised = (file.metadata() or {}).get("sha256")
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged or incomplete ({error}); copy the file anew") from None

@@ -59,7 +59,8 @@ article > * { min-width: 0 }
 .a { background: rgb(var(--look) / var(--s)); border-bottom: var(--line-width) solid rgb(var(--look-line)) }
 .f { background: rgb(var(--for) / var(--s)); border-bottom: var(--line-width) solid rgb(var(--for-line)) }
 .g { background: rgb(var(--against) / var(--s)); border-bottom: var(--line-width) dotted rgb(var(--against-line)) }
-.m::after { font-size: calc(.45em + .35em * var(--p, .5)); line-height: 0; vertical-align: .75em; margin-inline-start: 1px }
+.m::after { font-size: calc(.45em + .35em * var(--p, .5)); line-height: 0; vertical-align: .75em;
+  margin-inline-start: 1px }
 .unread { color: var(--muted); font-style: italic }
 .unread::before { content: "✂ " }
 .empty { color: var(--muted) }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from weft.data import labels_of
 from weft.network import Network, collate
 from weft.records import Example
 from weft.tensors import States
@@ -34,16 +35,14 @@ class Starts:
     @torch.no_grad()
     def class_means(self, task: str) -> Tensor:
         """The mean final state of the first token for each label of a task, (L, H), over a sample of its rows."""
-        network = self.network.eval()
+        network, config = self.network.eval(), self.network.encoder.config
         labels = network.targets[task].labels  # type: ignore[attr-defined]
         means = []
         for label in labels:
-            rows = [
-                one
-                for one in self.train[task]
-                if label == one.gold or (isinstance(one.gold, tuple) and label in one.gold)
-            ]
-            batch = collate(network.encode(task, [one.texts for one in rows[:_SAMPLE]]), task)
-            states: States = network.encoder(batch)
+            rows = [one for one in self.train[task] if label in labels_of([one])][:_SAMPLE]
+            if not rows:  # a label that the config names but nobody has used
+                means.append(torch.randn(config.hidden_size) * config.initializer_range)
+                continue
+            states: States = network.encoder(collate(network.encode(task, [one.texts for one in rows]), task))
             means.append(states.first().mean(0))
         return torch.stack(means)
