@@ -330,7 +330,7 @@ def test_parquet_that_would_need_two_types_in_one_column_is_refused(
 )
 def test_exactly_one_source_is_needed(run: Run, arguments: tuple[str, ...]) -> None:
     code, out, err = run(*arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "give either --text" in err
 
 

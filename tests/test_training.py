@@ -16,7 +16,7 @@ from torch import Tensor
 
 import weft
 from weft.checkpoints.hf import read_encoder, read_file
-from weft.data import load_splits
+from weft.data import load_data
 from weft.errors import ConfigError, DataError, WeftError
 from weft.experiment import parse_experiment
 from weft.network import load_network
@@ -314,7 +314,7 @@ def test_a_loss_that_is_no_number_ends_the_run_with_one_message(run: Train) -> N
 
 
 def splits_of(files: Path, **options: Any) -> Any:
-    return load_splits("t", parse(Task, {"kind": "classification", **options}), files, 13)
+    return load_data({"t": parse(Task, {"kind": "classification", **options})}, files, 13)["t"]
 
 
 def test_fraction_and_limit_keep_every_label(files: Path) -> None:
@@ -517,3 +517,25 @@ def test_the_models_of_minbert_can_be_written_down_and_trained(run: Train, small
     folder = run(watcher=log, **document)
     assert set(log.steps) == set(document["tasks"])
     assert set(json.loads((folder / "metrics.json").read_text())) == set(document["tasks"])
+
+
+def test_tasks_that_share_a_file_set_the_same_rows_aside(tmp_path: Path) -> None:
+    rows = [f"text {i},{'ab'[i % 2]},{'' if i % 5 == 0 else 'xyz'[i % 3]}" for i in range(120)]
+    (tmp_path / "both.csv").write_text("\n".join(["text,one,two", *rows]) + "\n")
+    tasks = {
+        name: parse(Task, {"kind": "classification", "train": "both.csv", "dev": 0.2, "label": name})
+        for name in ("one", "two")
+    }
+    found = load_data(tasks, tmp_path, 13)
+    dev = {line for splits in found.values() for line in (row.line for row in splits.dev)}
+    train = {line for splits in found.values() for line in (row.line for row in splits.train)}
+    assert not dev & train
+    assert all(15 <= len(splits.dev) <= 30 for splits in found.values())
+
+
+def test_a_column_of_texts_is_refused_as_labels_without_showing_them(tmp_path: Path) -> None:
+    rows = [f"text {i},{'secret words ' * 10}{i}" for i in range(20)]
+    (tmp_path / "odd.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    with pytest.raises(DataError, match="seems to hold texts") as caught:
+        load_data({"t": parse(Task, {"kind": "classification", "train": "odd.csv"})}, tmp_path, 13)
+    assert "secret" not in str(caught.value)

@@ -11,9 +11,10 @@ from weft.errors import DataError
 from weft.records import Example
 from weft.spec import nearest
 from weft.tasks import Task, shown_label
-from weft.text.reading import Row, holds_half_character, read_rows
+from weft.text.reading import Row, holds_half_character, read_rows, shown_columns
 from weft.text.splits import normalise, split_off, subsample
 
+_LONGEST_LABEL = 100
 _SHOWN = 20  # faults named one by one before the rest are only counted
 
 
@@ -33,11 +34,18 @@ class Splits:
 
 def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Splits]:
     """Every task's rows; raises one DataError that names every fault of every file."""
-    found: dict[str, Splits] = {}
+    parts: dict[str, dict[str, list[Example]]] = {}
     faults: list[str] = []
     for name, task in tasks.items():
         try:
-            found[name] = load_splits(name, task, base, seed)
+            parts[name] = read_task(name, task, base)
+        except DataError as error:
+            faults.append(str(error))
+    aside = lines_aside(tasks, {name: found["train"] for name, found in parts.items()}, seed)
+    found: dict[str, Splits] = {}
+    for name in parts:
+        try:
+            found[name] = split_rows(name, tasks[name], parts[name], aside.get(name, set()), seed)
         except DataError as error:
             faults.append(str(error))
     if faults:
@@ -45,18 +53,43 @@ def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Spl
     return found
 
 
-def load_splits(name: str, task: Task, base: Path, seed: int) -> Splits:
-    """A task's rows: files read, dev rows set aside where none are given, training rows cut to what was asked for."""
+def read_task(name: str, task: Task, base: Path) -> dict[str, list[Example]]:
+    """The rows of a task's files, by part."""
     if task.train is None:
         raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
     files = {"train": task.train, "dev": task.dev, "test": task.test}
-    parts = read_parts(name, task, {part: base / file for part, file in files.items() if isinstance(file, str)})
-    train = parts["train"]
-    if not isinstance(task.dev, str):
-        keys = [normalise(" ".join(one.texts)) for one in train]
-        kept, aside = split_off(keys, [stratum(one) for one in train], task.dev, seed)
-        train, parts["dev"] = [train[i] for i in kept], [train[i] for i in aside]
-    splits = Splits(reduce_rows(train, task, seed), parts["dev"], parts.get("test", []))
+    return read_parts(name, task, {part: base / file for part, file in files.items() if isinstance(file, str)})
+
+
+def lines_aside(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], seed: int) -> dict[str, set[int]]:
+    """For each task without a dev file, the lines of its training file to choose by.
+
+    Tasks that set the same share of the same file aside do so together: what one learns from, none is chosen by. Each
+    combination of their answers keeps its proportion, and equal texts stay on one side.
+    """
+    groups: dict[Any, list[str]] = {}
+    for name in train:
+        if not isinstance(tasks[name].dev, str):
+            groups.setdefault((tasks[name].train, tasks[name].dev), []).append(name)
+    found: dict[str, set[int]] = {}
+    for (_, share), names in groups.items():
+        rows: dict[int, dict[str, Example]] = {}
+        for name in names:
+            for one in train[name]:
+                rows.setdefault(one.line, {})[name] = one
+        lines = sorted(rows)
+        texts = [dict.fromkeys(text for one in rows[line].values() for text in one.texts) for line in lines]
+        strata = [tuple(stratum(rows[line][n]) if n in rows[line] else None for n in names) for line in lines]
+        _, aside = split_off([normalise(" ".join(one)) for one in texts], strata, share, seed)
+        found |= {name: {lines[place] for place in aside} for name in names}
+    return found
+
+
+def split_rows(name: str, task: Task, parts: Mapping[str, list[Example]], aside: set[int], seed: int) -> Splits:
+    """A task's rows with the lines set aside as dev, and training rows cut to what was asked for."""
+    train = [one for one in parts["train"] if one.line not in aside]
+    dev = parts["dev"] if isinstance(task.dev, str) else [one for one in parts["train"] if one.line in aside]
+    splits = Splits(reduce_rows(train, task, seed), dev, parts.get("test", []))
     check_splits(name, task, splits)
     return splits
 
@@ -102,7 +135,7 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
         near = nearest(column, seen) if column not in seen else ""
         raise DataError(
             f"holds no row with an answer for the task {name!r} (column {column!r}); its columns are: "
-            f"{', '.join(seen) or 'none'}{near}",
+            f"{shown_columns(seen) or 'none'}{near}",
             file=path,
         )
     return examples
@@ -127,9 +160,8 @@ def read_example(task: Task, row: Row, path: Path) -> Example | None:
 def get_cell(row: Row, column: str, path: Path) -> Any:
     """The cell of a column that must exist."""
     if column not in row.columns:
-        names = ", ".join(row.columns)
         raise DataError(
-            f"has no column {column!r}; its columns are: {names}{nearest(column, row.columns)}",
+            f"has no column {column!r}; its columns are: {shown_columns(row.columns)}{nearest(column, row.columns)}",
             file=path,
             line=row.line,
         )
@@ -178,6 +210,12 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             "set a larger share aside"
         )
     known = set(labels_of(splits.train))
+    long = [label for label in known if len(label) > _LONGEST_LABEL]
+    if long:
+        raise DataError(
+            f"tasks.{name}: {len(long):,} of {len(known):,} labels have more than {_LONGEST_LABEL} characters, so the "
+            f"column {task.gold_column()!r} seems to hold texts; name the column of the labels"
+        )
     for part, rows in (("dev", splits.dev), ("test", splits.test)):
         strange = sorted(set(labels_of(rows)) - known)
         if strange:

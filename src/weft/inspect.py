@@ -284,7 +284,7 @@ def run_once(network: Network, task: str, rows: Sequence[Encoded], layer: int) -
     seams = LeafSeams(network.conditioner)
     kept = network.tasks[task].layers(network.encoder.config.num_hidden_layers)
     states: States = network.encoder(batch, seams, layers=kept, attention=[layer])
-    scores: Tensor = network.heads[network._head_of(task)](network.readers[slot(task)](states))
+    scores: Tensor = network.heads[network.head_of(task)](network.readers[slot(task)](states))
     assert seams.leaf is not None
     return Run(batch, scores, seams.leaf, states.attention[layer])
 

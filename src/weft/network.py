@@ -51,8 +51,8 @@ class Network(nn.Module):
         super().__init__()
         self.tokenizer = tokenizer
         self.conditioning = conditioning or Unconditioned()
-        self.tasks = {name: with_pooling(task, self.conditioning) for name, task in tasks.items()}
         self.targets = dict(targets)
+        self.tasks = {name: with_pooling(task, self.targets[name], self.conditioning) for name, task in tasks.items()}
         self.encoder = encoder
         self.conditioner = self.conditioning.build(draw_blueprint(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
@@ -72,7 +72,7 @@ class Network(nn.Module):
         depth = self.encoder.config.num_hidden_layers
         layers = {layer for name in names for layer in self.tasks[name].layers(depth)}
         states: States = self.encoder(batch, self.conditioner, layers=layers)
-        return {name: self.heads[self._head_of(name)](self.readers[slot(name)](states)) for name in names}
+        return {name: self.heads[self.head_of(name)](self.readers[slot(name)](states)) for name in names}
 
     def losses(self) -> dict[str, LossFunction]:
         """Every task's loss over (scores, targets)."""
@@ -80,7 +80,7 @@ class Network(nn.Module):
 
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
-        return self.conditioner.extra_loss(task, self.heads[self._head_of(task)])
+        return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
 
     def pass_key(self, task: str) -> tuple[Any, ...]:
         """Equal for tasks that one pass of the encoder serves, given the same texts."""
@@ -117,7 +117,7 @@ class Network(nn.Module):
     def _add_head(self, name: str, width: int) -> None:
         task = self.tasks[name]
         sizes = task.inputs(width), self.targets[name].outputs(loss_of(task))
-        key, signature = self._head_of(name), (task.head, *sizes)
+        key, signature = self.head_of(name), (task.head, *sizes)
         if key not in self.heads:
             self.heads[key] = task.build_head(*sizes)
             self._shared[key] = signature
@@ -128,15 +128,17 @@ class Network(nn.Module):
                 f"{self._shared[key][1]} inputs and {self._shared[key][2]} outputs with {self._shared[key][0]!r}"
             )
 
-    def _head_of(self, task: str) -> str:
+    def head_of(self, task: str) -> str:
+        """The name in `heads` of a task's head, its own or the one it shares."""
         return slot(self.tasks[task].head.share or task)
 
 
-def with_pooling(task: Task, conditioning: Conditioning) -> Task:
-    """The task with its own pooler, else the first token where a method feeds that, else the mean."""
+def with_pooling(task: Task, target: Target, conditioning: Conditioning) -> Task:
+    """The task with its own pooler, else the first token where labels feed that, else the mean."""
     if task.pooling is not None:
         return task
-    return task.model_copy(update={"pooling": Cls() if reads_first_token(conditioning) else Mean()})
+    fed = reads_first_token(conditioning) and isinstance(target, LabelTarget | LabelsTarget)
+    return task.model_copy(update={"pooling": Cls() if fed else Mean()})
 
 
 def reads_first_token(conditioning: Conditioning) -> bool:

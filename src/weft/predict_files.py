@@ -13,7 +13,7 @@ from weft.data import get_text
 from weft.errors import DataError
 from weft.network import Network
 from weft.predict import Texts, choose_tasks, predict
-from weft.text.reading import Row, read_rows, read_stream
+from weft.text.reading import Row, read_rows, read_stream, shown_columns
 
 _LINES = Path("standard input")
 
@@ -81,7 +81,7 @@ def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool
         f"task {name!r} reads the column {', '.join(map(repr, lack))}" for name, lack in missing.items() if lack
     ]
     if not able or (problems and all_needed):
-        raise DataError(f"{'; '.join(problems)}; the columns are: {', '.join(first.columns)}", file=file)
+        raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(first.columns)}", file=file)
     needed = {column for columns in able.values() for column in columns}
     total = sum(all(get_text(row, column, file) for column in needed) for row in read_rows(file))
     notes = [f"left out: {problem}" for problem in problems]

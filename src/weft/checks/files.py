@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
-from weft.data import get_text, reduce_rows, stratum
+from weft.data import get_text, reduce_rows
 from weft.errors import DataError
 from weft.records import Example, Gold
 from weft.spec import nearest
 from weft.tasks import Task
 from weft.text.reading import Row, holds_half_character, read_rows
-from weft.text.splits import normalise, split_off
 
 
 def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list[Finding]]:
@@ -34,16 +33,14 @@ def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list
     return parts, findings
 
 
-def divide(name: str, task: Task, files: Mapping[str, Part], seed: int) -> dict[str, Part]:
-    """The parts as training will see them: dev rows set aside and training rows cut as `load_splits` does."""
+def divide(name: str, task: Task, files: Mapping[str, Part], aside: Collection[int], seed: int) -> dict[str, Part]:
+    """The parts as training will see them: the lines of `data.lines_aside` as dev, and training rows cut."""
     if (train := files.get("train")) is None:
         return dict(files)
     rows, parts = train.rows, dict(files)
     if not isinstance(task.dev, str):
-        keys = [normalise(" ".join(row.texts)) for row in rows]
-        kept, aside = split_off(keys, [stratum(row) for row in rows], task.dev, seed)
-        dev = replace(train, place=f"tasks.{name}.dev", rows=[rows[i] for i in aside])
-        parts, rows = {"train": train, "dev": dev, **parts}, [rows[i] for i in kept]
+        dev = replace(train, place=f"tasks.{name}.dev", rows=[row for row in rows if row.line in aside])
+        parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in aside]
     parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
     return parts
 

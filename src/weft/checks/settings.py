@@ -10,7 +10,8 @@ from weft.errors import ConfigError
 from weft.experiment import Experiment
 from weft.losses.ordinal import Ordinal
 from weft.losses.pearson import Pearson
-from weft.network import check_losses, loss_of
+from weft.network import check_losses, loss_of, reads_first_token
+from weft.pooling.cls import Cls
 from weft.records import Gold
 from weft.targets import Target
 from weft.tasks import Task
@@ -32,7 +33,10 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
         if rate > HIGH_RATE and trained != 0:
             said = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
             yield Finding("warning", f"{place}.learning_rate", said)
-    for name in experiment.tasks:
+    for name, task in experiment.tasks.items():
+        if reads_first_token(experiment.conditioning) and not isinstance(task.pooling, Cls | None):
+            said = "label attention feeds the first token, which this pooling dilutes; leave `pooling` out, or use cls"
+            yield Finding("warning", f"tasks.{name}.pooling", said)
         if experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
             yield Finding("warning", f"tasks.{name}", "no phase trains this task")
 

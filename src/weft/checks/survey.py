@@ -11,6 +11,7 @@ from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_look_alikes, find_odd_labels, find_small_parts
 from weft.checks.lengths import find_cut_texts
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_unfit_heads, find_unfit_losses
+from weft.data import lines_aside
 from weft.experiment import Experiment
 from weft.targets import Target
 from weft.text.tokenizer import Tokenizer
@@ -42,9 +43,12 @@ def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_
     tasks: dict[str, dict[str, Part]] = {}
     targets: dict[str, Target] = {}
     texts = Normalised()
+    read = {name: read_files(name, task, base) for name, task in experiment.tasks.items()}
+    train_rows = {name: files["train"].rows for name, (files, _) in read.items() if "train" in files}
+    aside = lines_aside(experiment.tasks, train_rows, experiment.seed)
     for name, task in experiment.tasks.items():
-        files, faults = read_files(name, task, base)
-        tasks[name] = parts = divide(name, task, files, experiment.seed)
+        files, faults = read[name]
+        tasks[name] = parts = divide(name, task, files, aside.get(name, ()), experiment.seed)
         train = parts.get("train")
         found += faults
         for part in files.values():

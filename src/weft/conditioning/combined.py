@@ -33,6 +33,11 @@ class Combined(Conditioning):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{', '.join(twice)} is listed twice; a method can be there once")
+        if {"label_attention", "task_activated"} <= set(names):
+            raise ValueError(
+                "label_attention and task_activated cannot be combined: the labels' queries and the tokens' keys would "
+                "be in different spaces"
+            )
         if "none" in names and len(names) > 1:
             raise ValueError("none cannot be combined with a method; leave it out")
         return self

@@ -88,9 +88,8 @@ class LabelSeams(Seams):
         scores = head(self.labels[slot(task)])
         count = len(self.names[task])
         if task in self.several:
-            return self.options.weight * F.binary_cross_entropy_with_logits(
-                scores, torch.eye(count).to(scores), reduction="sum"
-            )
+            each = F.binary_cross_entropy_with_logits(scores, torch.eye(count).to(scores), reduction="none")
+            return self.options.weight * each.mean(1).sum()  # one loss per label, as large as the task's own
         if scores.shape[1] == 1:  # two labels through one score
             scores = torch.cat([torch.zeros_like(scores), scores], 1)
         return self.options.weight * F.cross_entropy(scores, torch.arange(count).to(scores.device), reduction="sum")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,21 @@ def interval(score: Score, size: int, *, seed: int = 0, rounds: int = 1000, leve
     """
     _check(size, rounds, level)
     return _middle([score(rows) for rows in _resamples(size, seed, rounds)], level)
+
+
+def intervals_of(
+    scores: Callable[[Rows], Mapping[str, float]],
+    size: int,
+    metrics: Iterable[str],
+    *,
+    seed: int = 0,
+    rounds: int = 1000,
+    level: float = 0.95,
+) -> dict[str, tuple[float, float]]:
+    """The intervals of several metrics that are computed together, all from the same resamples; as in `interval`."""
+    _check(size, rounds, level)
+    drawn = [scores(rows) for rows in _resamples(size, seed, rounds)]
+    return {metric: _middle([one[metric] for one in drawn], level) for metric in metrics}
 
 
 def paired_difference(

@@ -14,11 +14,13 @@ from torch import Tensor
 from weft.baselines import majority_labels, tfidf_labels, tfidf_pair_labels
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
-from weft.metrics.bootstrap import interval
+from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
 from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, Target, as_logits, pairs_of
+
+_LEAST = 10  # rows of each label from which a threshold is tuned
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,10 @@ class LabelTarget(Target):
         if not intervals:
             return Measures(scores, {}, details)
 
-        def resampled(metric: str) -> tuple[float, float]:
-            return interval(lambda rows: scores_of(count(gold[rows], answer[rows], size))[metric], len(gold))
+        def resampled(rows: Any) -> dict[str, float]:
+            return scores_of(count(gold[rows], answer[rows], size))
 
-        return Measures(scores, {metric: resampled(metric) for metric in ("accuracy", "f1_macro")}, details)
+        return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"label": label} for label in majority_labels([str(row.gold) for row in train], len(rows))]
@@ -120,8 +122,11 @@ class LabelTarget(Target):
 def tune_threshold(likely: Any, gold: Any, metric: str) -> float:
     """The probability from which the second of two labels should be given, for the best value of a metric.
 
-    At most 200 candidates are tried; among equals the nearest to 0.5 wins, so a threshold moves only for a gain.
+    At most 200 candidates are tried; among equals the nearest to 0.5 wins, so a threshold moves only for a gain. It
+    stays where either label has fewer than 10 rows.
     """
+    if min(gold.sum(), (1 - gold).sum()) < _LEAST:
+        return 0.5
     candidates = sorted(
         {0.5, *np.quantile(likely, np.linspace(0.005, 0.995, 199)).tolist()}, key=lambda t: abs(t - 0.5)
     )

@@ -14,12 +14,14 @@ from torch import Tensor
 from weft.baselines import majority_label_sets, tfidf_label_sets
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
-from weft.metrics.bootstrap import interval
+from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.thresholds import best_threshold
 from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, Target
+
+_LEAST = 10  # rows with and without a label from which its threshold is tuned
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class LabelsTarget(Target):
         gold = self.tensor(golds).numpy().astype(np.int64)
         temperature = fit_temperature_binary(scores.float().numpy(), gold)
         likely = torch.sigmoid(scores.float() / temperature).numpy()
-        thresholds = tuple(best_threshold(likely[:, i], gold[:, i]) for i in range(len(self.labels)))
+        thresholds = tuple(_threshold(likely[:, i], gold[:, i]) for i in range(len(self.labels)))
         return replace(self, temperature=temperature, thresholds=thresholds)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
@@ -82,10 +84,10 @@ class LabelsTarget(Target):
         if not intervals:
             return Measures(scores, {}, details)
 
-        def resampled(metric: str) -> tuple[float, float]:
-            return interval(lambda rows: matrix_scores(gold[rows], answer[rows])[metric], len(gold))
+        def resampled(rows: Any) -> dict[str, float]:
+            return matrix_scores(gold[rows], answer[rows])
 
-        return Measures(scores, {metric: resampled(metric) for metric in ("f1_micro", "f1_macro")}, details)
+        return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"labels": labels} for labels in majority_label_sets([_names(row.gold) for row in train], len(rows))]
@@ -94,6 +96,15 @@ class LabelsTarget(Target):
         golds = [_names(row.gold) for row in train]
         sets = tfidf_label_sets([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
         return [{"labels": labels} for labels in sets]
+
+
+def _threshold(likely: Any, gold: Any) -> float:
+    """The label's best threshold by F1; 0.5 where it gains nothing by moving, or has too few rows to say."""
+    if min(gold.sum(), (1 - gold).sum()) < _LEAST:
+        return 0.5
+    best = best_threshold(likely, gold)
+    f1 = [2 * ((likely >= t) & (gold == 1)).sum() / ((likely >= t).sum() + gold.sum()) for t in (0.5, best)]
+    return best if f1[1] > f1[0] else 0.5
 
 
 def _names(gold: Gold) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from weft.baselines import mean_scores, tfidf_pair_scores, tfidf_scores
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
-from weft.metrics.bootstrap import interval
+from weft.metrics.bootstrap import intervals_of
 from weft.metrics.regression import regression_scores
 from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, Target, pairs_of
@@ -84,10 +84,10 @@ class ScoreTarget(Target):
         if not intervals:
             return Measures(scores)
 
-        def resampled(metric: str) -> tuple[float, float]:
-            return interval(lambda rows: regression_scores(gold[rows], answer[rows])[metric], len(gold), rounds=300)
+        def resampled(rows: Any) -> dict[str, float]:
+            return regression_scores(gold[rows], answer[rows])
 
-        return Measures(scores, {metric: resampled(metric) for metric in self.metrics})
+        return Measures(scores, intervals_of(resampled, len(gold), self.metrics, rounds=300))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"score": score} for score in mean_scores(_scores(train), len(rows))]

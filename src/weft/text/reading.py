@@ -34,6 +34,13 @@ def read_rows(path: Path) -> Iterator[Row]:
     return reader(path)
 
 
+def shown_columns(names: Iterable[str]) -> str:
+    """Column names as a message may show them; without a header, a name may be somebody's text and is only counted."""
+    return ", ".join(
+        name if len(name) <= 40 and name.count(" ") < 4 else f"(of {len(name)} characters)" for name in names
+    )
+
+
 def read_column(path: Path, column: str) -> Iterator[str]:
     """The texts of one column, which every row must have."""
     for row in read_rows(path):
@@ -41,7 +48,7 @@ def read_column(path: Path, column: str) -> Iterator[str]:
         if not isinstance(value, str):
             found = "no value" if value is None else f"a value of type {type(value).__name__}"
             raise DataError(
-                f"has {found}, but a text is needed; the columns are: {', '.join(row.columns)}",
+                f"has {found}, but a text is needed; the columns are: {shown_columns(row.columns)}",
                 file=path,
                 line=row.line,
                 column=column,
@@ -181,14 +188,14 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 def _check_header(fields: list[str], path: Path, line: int | None = None) -> list[str]:
     doubled = sorted({name for name in fields if fields.count(name) > 1})
     if doubled:
-        raise DataError(f"the header names a column twice: {', '.join(map(repr, doubled))}", file=path, line=line)
+        raise DataError(f"the header names a column twice: {shown_columns(doubled)}", file=path, line=line)
     return fields
 
 
 def _match(header: list[str], fields: list[str], path: Path, line: int, remedy: str) -> dict[str, Any]:
     if len(fields) != len(header):
         raise DataError(
-            f"has {len(fields)} fields, but the header has {len(header)}: {', '.join(header)}; {remedy}",
+            f"has {len(fields)} fields, but the header has {len(header)}: {shown_columns(header)}; {remedy}",
             file=path,
             line=line,
         )

@@ -18,14 +18,14 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from weft.data import Splits
-from weft.errors import WeftError
+from weft.errors import ConfigError, WeftError
 from weft.evaluate import TaskResult, evaluate, overall
 from weft.experiment import Experiment, Phase, TrainLayers
 from weft.files import write_atomically
 from weft.network import Network
-from weft.records import Example
 from weft.tensors import Batch
 from weft.training.checkpointing import below, load_state, optimizer_tensors, prefixed, restore_optimizer, save_state
+from weft.training.choosing import gain_of, majority_value, mean_loss, thin_out, with_floor
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.optimizer import adamw, parameter_groups
@@ -53,6 +53,7 @@ class Position:
     padded: int = 0
     rows: int = 0
     stopped: str = "finished"
+    data: dict[str, int] = field(default_factory=dict)  # fingerprints of the training rows
     places: dict[str, list[int]] = field(default_factory=dict)
     stopping: dict[str, Any] = field(default_factory=dict)
     best: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class Loop:
 
     def _run_phase(self, phase: Phase, interruption: Interruption) -> None:
         names = self._names(phase)
+        self.position.stopped = "finished"
         set_trainable(self.network, phase.train_layers if phase.train_layers is not None else self._train_layers())
         self.parameters = {
             **{name: p for name, p in self.network.named_parameters() if p.requires_grad},
@@ -121,6 +123,8 @@ class Loop:
         if self.restored:
             restore_optimizer(self.optimizer, self.parameters, below("optimizer", self.restored))
             torch.set_rng_state(self.restored["rng"])
+            if "rng_device" in self.restored and torch.cuda.is_available():
+                torch.cuda.set_rng_state(self.restored["rng_device"])
             self.restored = {}
             if self.position.stopping:
                 stopping.load_state_dict(self.position.stopping)
@@ -249,6 +253,8 @@ class Loop:
         self.accelerator.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.position.step)
 
     def _improves(self, name: str, value: float) -> bool:
+        if not math.isfinite(value):
+            raise WeftError(f"training has diverged: the dev value of {name} is {value}; lower training.learning_rate")
         best = self.position.best.get(name)
         return best is None or value > best["value"]
 
@@ -258,7 +264,7 @@ class Loop:
             if not improved or (name != "overall" and not self.settings.keep_best_per_task):
                 continue
             value = gain_of(entry, chosen) if name == "overall" else entry["dev"][name]
-            self.position.best[name] = {"step": entry["step"], "epoch": entry["epoch"], "value": value}
+            self.position.best[name] = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": value}
             if self.accelerator.is_main_process:
                 self.network.save(self.folder / "best" / name)
 
@@ -283,6 +289,7 @@ class Loop:
         self.position.seconds += now - self.began
         self.began = self.saved = now
         self.position.places = {name: list(rows.place) for name, rows in self.rows.items()}
+        self.position.data = self.position.data or {name: rows.fingerprint for name, rows in self.rows.items()}
         if not self.accelerator.is_main_process:
             return
         tensors = {
@@ -291,6 +298,8 @@ class Loop:
             **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
             "rng": torch.get_rng_state(),
         }
+        if torch.cuda.is_available():
+            tensors["rng_device"] = torch.cuda.get_rng_state()
         save_state(self.folder, vars(self.position), tensors)
 
     def _restore(self) -> None:
@@ -303,6 +312,12 @@ class Loop:
         self.position.curve = [(step, task, loss) for step, task, loss in self.position.curve]
         self.network.load_state_dict(below("network", tensors))
         self.weights.load_state_dict(below("weights", tensors))
+        changed = [name for name, rows in self.rows.items() if self.position.data.get(name) != rows.fingerprint]
+        if changed:
+            raise ConfigError(
+                f"the training rows of {', '.join(changed)} are not those that {self.folder} was started with; restore "
+                "them, or remove the folder and start anew"
+            )
         for name, (turn, index) in self.position.places.items():
             self.rows[name].go_to(turn, index)
         self.restored = tensors
@@ -356,36 +371,3 @@ def owners(parameter: str, network: Network) -> set[str]:
         return set(network.tasks)
     shares = parameter.startswith("heads.")
     return {name for name, task in network.tasks.items() if found[1] == ((shares and task.head.share) or name)}
-
-
-def thin_out(rows: list[Example], limit: int) -> list[Example]:
-    """At most `limit` rows, evenly spread over all."""
-    if len(rows) <= limit:
-        return rows
-    return [rows[i * len(rows) // limit] for i in range(limit)]
-
-
-def majority_value(network: Network, task: str, train: Sequence[Example], rows: Sequence[Example]) -> float:
-    """What always giving the commonest answer reaches, by the metric the task is chosen by."""
-    target = network.targets[task]
-    scores = target.measure([one.gold for one in rows], target.majority(train, rows), intervals=False).scores
-    return scores[network.metric(task)]
-
-
-def with_floor(results: Mapping[str, TaskResult], floor: Mapping[str, float]) -> dict[str, TaskResult]:
-    """The results with the majority baseline beside each."""
-    return {
-        name: TaskResult(result.metric, result.rows, result.measures, {"majority": {result.metric: floor[name]}})
-        for name, result in results.items()
-    }
-
-
-def gain_of(entry: Mapping[str, Any], chosen: str) -> float:
-    """The value of an evaluation by which weights are chosen."""
-    return float(entry["overall"] if chosen == "overall" else entry["dev"][chosen])
-
-
-def mean_loss(curve: Sequence[tuple[int, str, float]], task: str) -> float | None:
-    """The mean loss of a task over a stretch of steps."""
-    values = [loss for _, name, loss in curve if name == task]
-    return sum(values) / len(values) if values else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,6 +33,12 @@ class TaskRows:
     def place(self) -> tuple[int, int]:
         """Where the stream stands: turn, and batch within it."""
         return self.turn, self.index
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that changes when the rows or their answers do."""
+        ids = array("q", (token for rows in self.encoded for row in rows for token in row.ids))
+        return zlib.crc32(self.targets.numpy().tobytes(), zlib.crc32(ids.tobytes()))
 
     def go_to(self, turn: int, index: int) -> None:
         """Stand where `place` said."""

@@ -88,6 +88,10 @@ def default_output(config: str | os.PathLike[str]) -> Path:
 
 def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
     """The test files a model folder was trained with (dev where there was none), if they are still there."""
+    if not (folder / "report.json").exists():
+        raise ConfigError(
+            f"{folder} does not say what it was trained on (it has no report.json); name a file with --data"
+        )
     document = read_json(folder / "report.json")
     experiment = parse_experiment(tomllib.loads(document["config"]))
     files = {name: experiment.tasks[name].test or experiment.tasks[name].dev for name in tasks}
@@ -157,6 +161,16 @@ class Run:
         self._keep_per_task(position)
         self.accelerator.end_training()
 
+    def _reported(self, network: Network) -> dict[str, TaskResult]:
+        """Each task's result on its test rows; on dev rows without the thresholds that were fitted to these."""
+        rows = {name: splits.report for name, splits in self.data.items()}
+        results = evaluate(network, {name: found for name, (part, found) in rows.items() if part == "test"})
+        fitted = dict(network.targets)
+        network.targets.update(self.network.targets)
+        results |= evaluate(network, {name: found for name, (part, found) in rows.items() if part == "dev"})
+        network.targets.update(fitted)
+        return {name: results[name] for name in rows}
+
     def _calibrated(self, name: str) -> Network:
         network = load_network(self.folder / "best" / name).to(self.accelerator.device)
         network.targets.update(calibrate(network, {task: splits.dev for task, splits in self.data.items()}))
@@ -164,7 +178,7 @@ class Run:
 
     def _measure(self, network: Network) -> dict[str, TaskResult]:
         rows = {name: splits.report[1] for name, splits in self.data.items()}
-        results = evaluate(network, rows)
+        results = self._reported(network)
         if not self.experiment.training.baselines:
             return results
         return {
@@ -266,6 +280,8 @@ def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> A
         project_dir=str(folder),
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+    if accelerator.num_processes > 1:
+        raise ConfigError("training in several processes is not supported yet; start weft train without a launcher")
     accelerator.init_trackers("weft")
     return accelerator
 

@@ -23,12 +23,15 @@ class Starts:
 
     @torch.no_grad()
     def words(self, phrases: Sequence[str]) -> Tensor:
-        """The mean input embedding of the tokens of each phrase, (phrases, H)."""
+        """The mean input embedding of each phrase's tokens, normalised as the first layer gets them, (phrases, H)."""
         embeddings = self.network.encoder.embeddings
         encoded = self.network.tokenizer.encode(phrases, max_length=512, offsets=True)
         ids = [[i for i, text in zip(one.ids, one.texts, strict=True) if text is not None] for one in encoded]
         vectors = torch.stack(
-            [embeddings.words(torch.tensor(row or one.ids)).mean(0) for row, one in zip(ids, encoded, strict=True)]
+            [
+                embeddings.norm(embeddings.words(torch.tensor(row or one.ids))).mean(0)
+                for row, one in zip(ids, encoded, strict=True)
+            ]
         )
         return vectors if embeddings.project is None else embeddings.project(vectors)
 
