@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tokenizers
 import torch
+from hypothesis import settings
 from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from weft.checkpoints.hf import write_encoder
@@ -15,6 +16,8 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.text.tokenizer import Tokenizer
 
+settings.register_profile("weft", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("weft")
 torch.set_num_threads(1)  # for tensors this small, threads that wait for each other are slower than one
 
 CORPUS = ["the quick brown fox jumps over the lazy dog", "naïve café, über-coffee!", "日本語 テキスト", "don't 1234"]

@@ -63,7 +63,7 @@ def run(tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch, cap
         ("", "holds no row with an answer for the task 't'"),
         (f"text,label\n{SECRET},a\n{SECRET}!,a\n", "all 2 training rows have the same answer"),
         (f"text,lable\n{SECRET},a\n", "has no column 'label'; its columns are: text, lable; did you mean 'lable'?"),
-        (f"text,text\n{SECRET},a\n", "names a column twice: 'text'"),
+        (f"text,text\n{SECRET},a\n", "names a column twice: text"),
     ],
 )
 def test_a_file_that_cannot_be_learned_from_is_one_message(run: Run, train: str | bytes, message: str) -> None:

@@ -537,5 +537,5 @@ def test_a_column_of_texts_is_refused_as_labels_without_showing_them(tmp_path: P
     rows = [f"text {i},{'secret words ' * 10}{i}" for i in range(20)]
     (tmp_path / "odd.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     with pytest.raises(DataError, match="seems to hold texts") as caught:
-        load_data({"t": parse(Task, {"kind": "classification", "train": "odd.csv"})}, tmp_path, 13)
+        load_data({"t": parse(Task, {"kind": "classification", "train": "odd.csv", "dev": "odd.csv"})}, tmp_path, 13)
     assert "secret" not in str(caught.value)
