@@ -338,3 +338,12 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path:
     assert "unknown output type '.xlsx'" in run("--text", "a", "--output", tmp_path / "out.xlsx")[2]
     (tmp_path / "out.csv").mkdir()
     assert "is a folder" in run("--text", "a", "--output", tmp_path / "out.csv")[2]
+
+
+def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
+    from weft.predict_files import passes_note, read_inputs
+
+    both = read_inputs(model.network, ["fox", "size"], text="a")
+    assert passes_note(model.network, both) is None
+    apart = read_inputs(model.network, ["fox", "topics"], text="a")  # `topics` reads fewer tokens
+    assert "2 tasks need 2 passes" in str(passes_note(model.network, apart))

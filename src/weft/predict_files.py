@@ -64,6 +64,16 @@ def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iter
         yield {**own, **answers}
 
 
+def passes_note(network: Network, inputs: Inputs) -> str | None:
+    """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
+    keys = {name: network.pass_key(name) for name in inputs.columns}
+    passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
+    if passes == len(set(inputs.columns.values())):
+        return None
+    kind = network.conditioning.to_dict()["kind"]
+    return f"{len(keys)} tasks need {passes} passes of the encoder, since {kind} or their options tell them apart"
+
+
 def _read_lines(file: Path, names: list[str]) -> Inputs:
     columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ("text",))
     if str(file) != "-":

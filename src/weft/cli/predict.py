@@ -32,7 +32,7 @@ def predict(
     """
     from weft.cli.progress import console, counting, show_answers
     from weft.model import load
-    from weft.predict_files import predict_rows, read_inputs
+    from weft.predict_files import passes_note, predict_rows, read_inputs
     from weft.text.writing import check_output, write_rows
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
@@ -43,6 +43,8 @@ def predict(
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
     for sentence in inputs.notes:
         console.print(sentence, style="yellow", markup=False)
+    if note := passes_note(network, inputs):
+        console.print(note, style="dim", markup=False)
     answers = predict_rows(network, inputs, scores)
     if output:
         rows = write_rows(output, counting(answers, inputs.total, "rows"))

@@ -135,6 +135,10 @@ class Run:
 
     def learn(self, resume: bool) -> Position:
         """Train; the best weights are in `best/overall` afterwards."""
+        added = {name: self.network.conditioner.parameters_of(name) for name in self.network.tasks}
+        if any(added.values()):
+            counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
+            self.watcher.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
         torch.manual_seed(self.experiment.seed + self.accelerator.process_index)  # ranks drop out differently
         try:
             loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
