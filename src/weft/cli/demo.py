@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-_EXAMPLE = "Thank you for the new inhaler. Since this morning I can hardly breathe and my lips look blue."
+_EXAMPLES = (
+    "My chest feels tight since this morning and I can hardly catch my breath.",
+    "Could you send me the results of last week's blood test?",
+    "Thank you so much, see you on Tuesday!",
+)
 
 
 def demo(
@@ -29,8 +33,7 @@ def demo(
     console.print("Patient-message triage on [bold]invented[/] messages. An example, [bold]not for medical use[/].\n")
     train(CONFIG, output, seed=seed)
     show_run(output)
-    answer = load(output).predict([_EXAMPLE])[0]
-    screen.print(f'\n"{_EXAMPLE}"')
-    for task, prediction in answer.items():
-        screen.print(f"  {task}: [bold]{prediction['label']}[/] ({prediction['score']:.0%})")
+    for text, answer in zip(_EXAMPLES, load(output).predict(_EXAMPLES), strict=True):
+        said = ", ".join(f"{task} [bold]{one['label']}[/] ({one['score']:.0%})" for task, one in answer.items())
+        screen.print(f"\n{text}\n  → {said}", soft_wrap=True)
     console.print(f'\nNext: weft predict {output} --text "your own message"', markup=False, soft_wrap=True)
