@@ -15,7 +15,7 @@ from weft.errors import CheckpointError, DataError
 from weft.evaluate import TaskResult, evaluate
 from weft.inspect import Inspection, inspect
 from weft.network import DOCUMENT, Network, load_network
-from weft.predict import choose_tasks, predict
+from weft.predict import choose_tasks, predict, shown
 from weft.records import Example, Prediction
 from weft.text.tokenizer import Text, check_texts
 
@@ -88,8 +88,3 @@ def load(folder: str | os.PathLike[str]) -> Model:
         problem = "is no weft model (it has no weft.json)" if path.exists() else "does not exist"
         raise CheckpointError(f"{path} {problem}; name a folder that `weft train` wrote")
     return Model(load_network(path))
-
-
-def shown(prediction: Prediction, scores: bool) -> Prediction:
-    """A prediction with or without the probabilities of all labels."""
-    return prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}

@@ -94,3 +94,8 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
         which = [name for name in chosen if name not in fitting]
         raise DataError(f"the task {', '.join(which)} reads {needed}, but received {'two' if pair else 'one'}")
     return fitting
+
+
+def shown(prediction: Prediction, scores: bool) -> Prediction:
+    """A prediction with or without the probabilities of all labels."""
+    return prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}

@@ -12,7 +12,7 @@ from typing import Any
 from weft.data import get_text
 from weft.errors import DataError
 from weft.network import Network
-from weft.predict import Texts, choose_tasks, predict
+from weft.predict import Texts, choose_tasks, predict, shown
 from weft.text.reading import Row, read_rows, read_stream, shown_columns
 
 _LINES = Path("standard input")
@@ -55,10 +55,7 @@ def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iter
     rows, again = tee(inputs.rows())
     asked = ({name: _texts(row, columns, inputs) for name, columns in inputs.columns.items()} for row in again)
     for row, answer in zip(rows, predict(network, asked), strict=True):
-        found = {
-            name: prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}
-            for name, prediction in answer.predictions.items()
-        }
+        found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
         answers = {**found, "truncated": answer.truncated}
         own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
         yield {**own, **answers}
