@@ -21,7 +21,7 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.encoder.seams import Seams
 from weft.errors import ConfigError
-from weft.network import Network, collate, load_network
+from weft.network import Network, load_network
 from weft.predict import score
 from weft.records import Example
 from weft.spec import parse
@@ -166,8 +166,7 @@ def plain_task_activated(seams: Any, task: str, options: Options) -> Plain:
 def plain_task_attention(seams: Any, task: str, options: Options) -> Plain:
     def at_output(rows: list[Tensor]) -> list[Tensor]:
         for layer in seams.tasks[slot(task)]:
-            half = len(rows) // 2
-            others = rows[half:] + rows[:half] if task == "pair" else rows
+            others = [rows[place ^ 1] for place in range(len(rows))] if task == "pair" else rows
             seen = [
                 look(affine(layer.query, x), affine(layer.key, y), affine(layer.value, y), 2)
                 for x, y in zip(rows, others, strict=True)
@@ -273,7 +272,7 @@ def test_neighbours_and_their_order_change_nothing(options: Options, task: str) 
     encoder, seams = make(options)
     with torch.no_grad():
         together = encoder(pack(ROWS, task=task), seams)
-        for first, second in ((0, 2), (1, 3)):  # a siamese pair is rows i and i + 2
+        for first, second in ((0, 1), (2, 3)):  # a siamese pair is two neighbours
             places = [second, first]
             apart = encoder(pack([ROWS[place] for place in places], task=task), seams)
             assert all((apart.row(i) - together.row(place)).abs().max() <= 1e-6 for i, place in enumerate(places))
@@ -516,13 +515,20 @@ def make_network(tokenizer: Tokenizer, conditioning: Options, family: str = "ber
     return Network(encoder, tokenizer, tasks, targets, parse(Conditioning, conditioning)).eval()
 
 
+def examples_of(name: str) -> list[Example]:
+    golds = GOLDS[name]
+    return [Example(texts, golds[i % len(golds)], i + 1) for i, texts in enumerate(texts_of(name))]
+
+
 def total_loss(network: Network) -> Tensor:
     """The losses of all tasks on a batch of each, the method's own included."""
     total = torch.zeros(())
     for name, loss in network.losses().items():
-        batch = collate(network.encode(name, texts_of(name)), name)
-        golds = [GOLDS[name][i % len(GOLDS[name])] for i in range(len(ONE))]
-        total = total + loss(network(batch), network.targets[name].tensor(golds))
+        rows = examples_of(name)
+        readings = network.encode(name, rows)
+        gold = torch.cat(network.targets[name].golds(rows, readings))
+        batch = replace(network.collate(name, readings), gold=gold)
+        total = total + loss(network(batch), batch)
         extra = network.extra_loss(name)
         total = total if extra is None else total + extra
     return total
@@ -535,7 +541,7 @@ def gradients_of(network: Network) -> dict[str, Tensor]:
 
 
 def scores_of(network: Network) -> dict[str, Tensor]:
-    return {name: score(network, [name], texts_of(name))[0][name] for name in TASKS}
+    return {name: score(network, {name: network.encode(name, examples_of(name))})[name].values for name in TASKS}
 
 
 @pytest.fixture(params=sorted(Conditioning.kinds()))
@@ -607,14 +613,15 @@ def test_a_pass_serves_exactly_the_tasks_that_see_the_same_encoder(
 ) -> None:
     network = make_network(tiny_tokenizers["wordpiece"], options)
     stir(network.conditioner)
-    rows = [row.ids for (row,) in network.encode("urgency", texts_of("urgency"))]
+    rows = [row.ids for one in network.encode("urgency", examples_of("urgency")) for row in one.rows]
     for one, two in (("urgency", "topics"), ("alike", "same")):
         seams = network.conditioner
         if seams.pass_key(one) == seams.pass_key(two):
             first, second = (network.encoder(pack(rows, task=task), seams).tokens for task in (one, two))
             assert torch.equal(first, second)
         else:
-            assert network.pass_key(one) != network.pass_key(two)
+            first, second = (network.encoder(pack(rows, task=task), seams).tokens for task in (one, two))
+            assert not torch.equal(first, second)
     same = {"none": True}.get(options["kind"], False)
     assert (network.conditioner.pass_key("urgency") == network.conditioner.pass_key("topics")) is same
 
@@ -630,11 +637,7 @@ def test_label_attention_shares_a_pass_among_tasks_without_labels() -> None:
 
 def start(tokenizer: Tokenizer, options: Options) -> Network:
     network = make_network(tokenizer, {"kind": "label_attention", **options})
-    rows = {
-        name: [Example(texts, GOLDS[name][i % len(GOLDS[name])], i + 1) for i, texts in enumerate(texts_of(name))]
-        for name in TASKS
-    }
-    starts = Starts(network, rows)
+    starts = Starts(network, {name: examples_of(name) for name in TASKS})
     network.conditioner.start(starts.words, starts.class_means)
     return network
 
@@ -671,7 +674,7 @@ def test_labels_begin_as_the_words_of_their_names_or_keywords(tiny_tokenizers: d
 
 def test_labels_begin_as_the_mean_state_of_their_rows(tiny_tokenizers: dict[str, Tokenizer]) -> None:
     network = start(tiny_tokenizers["wordpiece"], {"start": "class_mean"})
-    rows = [row.ids for (row,) in network.encode("urgency", texts_of("urgency"))]
+    rows = [row.ids for one in network.encode("urgency", examples_of("urgency")) for row in one.rows]
     states = torch.stack([network.encoder(pack([row])).first()[0] for row in rows])
     found = labels_of(network, "urgency")
     assert torch.allclose(found["low"], (states[0] + states[3]) / 2, atol=1e-6)

@@ -21,8 +21,9 @@ from weft.embed import load_encoder
 from weft.encoder.seams import Seams
 from weft.errors import ConfigError, DataError
 from weft.inspect import Inspection, LeafSeams, Place, count_pulls, explained_score, find_words, inspect, unread_spans
-from weft.network import Network, collate
+from weft.network import Network
 from weft.predict import predict
+from weft.records import Content
 from weft.reports.attention import render_attention
 from weft.spec import parse
 from weft.targets.label import LabelTarget
@@ -82,7 +83,7 @@ def written(found: Inspection) -> list[str]:
 
 def tensors_by_hand(network: Network, task: str, texts: tuple[str, ...]) -> tuple[States, torch.Tensor, torch.Tensor]:
     """States with attention, the scores, and the embedded tokens as a leaf, without any of `inspect`'s own parts."""
-    batch = collate(network.encode(task, [texts]), task)
+    batch = network.collate(task, network.encode(task, [Content(texts)]))
     leaf = network.encoder.embeddings(batch).detach().requires_grad_()
     handle = network.encoder.embeddings.register_forward_hook(lambda *_: leaf)
     last = network.encoder.config.num_hidden_layers - 1
@@ -140,7 +141,7 @@ def test_attribution_is_the_gradient_of_the_answers_score_times_the_embedded_tok
     score = scores[0, 0] if label is None else scores[0, model.targets[task].labels.index(label)]  # type: ignore[attr-defined]
     (gradient,) = torch.autograd.grad(score, leaf)
     tokens = (gradient * leaf).sum(1).detach()
-    rows = model.encode(task, [texts])[0]
+    rows = model.encode(task, [Content(texts)])[0].rows
     sums, special = [], 0.0
     inputs: list[Any] = [texts if len(texts) == 2 else texts[0]] if len(rows) == 1 else list(texts)
     for start, row in zip(states.batch.starts.tolist(), inputs, strict=True):
@@ -201,7 +202,7 @@ def test_the_answer_is_that_of_predict_under_every_conditioning(small_encoder: s
     for weights in network.conditioner.parameters():
         torch.nn.init.normal_(weights, std=0.3)
     for task, texts in (("size", (TEXT,)), ("topics", (LONG,)), ("same", PAIR), ("apart", PAIR), ("alike", PAIR)):
-        (answer,) = predict(network, [{task: texts}])
+        (answer,) = predict(network, [{task: Content(texts)}])
         found = inspect(network, task, texts).prediction
         assert found.keys() == answer.predictions[task].keys()
         for key, value in answer.predictions[task].items():

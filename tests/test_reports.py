@@ -322,7 +322,8 @@ def test_the_verdict_calls_a_difference_clear_only_when_the_interval_excludes_th
         "On the test rows, up clearly beats TF-IDF; same and edge are not clearly different from TF-IDF;"
         " down is clearly worse than TF-IDF; alone was not compared with TF-IDF."
     ]
-    assert [row.against(row.tfidf) for row in read_rows(record)] == ["better", "unclear", "unclear", "worse", "unknown"]
+    standings = [row.against(row.simple) for row in read_rows(record)]
+    assert standings == ["better", "unclear", "unclear", "worse", "unknown"]
 
 
 def test_the_verdict_warns_of_what_a_number_alone_hides() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from weft.errors import DataError
-from weft.records import Example
+from weft.records import Content, Example
 from weft.spec import nearest
 from weft.tasks import Task, shown_label
 from weft.text.reading import Row, holds_half_character, read_rows, shown_columns
 from weft.text.splits import normalise, split_off, subsample
+from weft.text.words import join_words
 
 _LONGEST_LABEL = 100
 _SHOWN = 20  # faults named one by one before the rest are only counted
@@ -131,7 +133,7 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
         more = [f"{path}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
         raise DataError("\n".join(faults[:_SHOWN] + more))
     if not examples:
-        column = task.gold_column()
+        column = task.gold_column(seen)
         near = nearest(column, seen) if column not in seen else ""
         raise DataError(
             f"holds no row with an answer for the task {name!r} (column {column!r}); its columns are: "
@@ -143,18 +145,45 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
 
 def read_example(task: Task, row: Row, path: Path) -> Example | None:
     """One row as an example, None where its answer is blank."""
-    column = task.gold_column()
+    column = task.gold_column(row.columns)
     if column not in row.columns and path.suffix.lower() == ".jsonl":
         return None  # an object may leave a key out where a table leaves a cell blank
     cell = get_cell(row, column, path)
+    if cell is None:
+        return None
+    content = read_content(task, row, path) if task.takes_words else None
     try:
-        gold = task.read_gold(cell)
+        mended: Counter[str] = Counter()
+        if content is not None:
+            cell, mended = task.mend(cell, content, column)
+        gold = task.read_gold(cell, content, column)
     except ValueError as error:
-        raise DataError(str(error), file=path, line=row.line, column=task.gold_column()) from None
+        raise DataError(str(error), file=path, line=row.line, column=column) from None
     if gold is None:
         return None
-    texts = tuple(get_text(row, column, path) for column in task.text_columns())
-    return Example(texts, gold, row.line)
+    content = content or read_content(task, row, path)
+    return Example(content.texts, gold, row.line, tuple(mended.elements()), words=content.words, spans=content.spans)
+
+
+def read_content(task: Task, row: Row, path: Path) -> Content:
+    """What a task reads of a row."""
+    columns = task.text_columns(row.columns)
+    if task.takes_words and isinstance(row.columns.get(columns[0]), list):
+        text, words = join_words(get_words(row, columns[0], path))
+        return Content((text,), words=words)
+    return Content(tuple(get_text(row, column, path) for column in columns))
+
+
+def get_words(row: Row, column: str, path: Path) -> list[str]:
+    """The words of a column that must hold a list of them."""
+    words = get_cell(row, column, path)
+    if not words or not all(isinstance(word, str) and word.strip() for word in words):
+        problem = "the list of words is empty" if not words else "every word must be a text that is not blank"
+        raise DataError(f"{problem}; mend or remove the row", file=path, line=row.line, column=column)
+    if any(holds_half_character(word) for word in words):
+        problem = "a word holds half a character (a lone surrogate); write the file anew from its source"
+        raise DataError(problem, file=path, line=row.line, column=column)
+    return list(words)
 
 
 def get_cell(row: Row, column: str, path: Path) -> Any:
@@ -183,8 +212,12 @@ def get_text(row: Row, column: str, path: Path) -> str:
 
 
 def stratum(example: Example) -> Any:
-    """What a split should keep in proportion: the label, or the score to the nearest half."""
-    return round(example.gold * 2) if isinstance(example.gold, float) else example.gold
+    """What a split should keep in proportion: the label, the score to the nearest half, whether anything is marked."""
+    if isinstance(example.gold, float):
+        return round(example.gold * 2)
+    if isinstance(example.gold, tuple) and not all(isinstance(part, str) for part in example.gold):
+        return "marked"
+    return example.gold
 
 
 def reduce_rows(train: list[Example], task: Task, seed: int) -> list[Example]:
@@ -231,4 +264,4 @@ def labels_of(rows: Sequence[Example]) -> Iterator[str]:
         if isinstance(one.gold, str):
             yield one.gold
         elif isinstance(one.gold, tuple):
-            yield from one.gold
+            yield from (part if isinstance(part, str) else part[-1] for part in one.gold)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from torch import Tensor
-
 from weft.data import labels_of
 from weft.errors import DataError
 from weft.network import Network
 from weft.predict import score
 from weft.records import Example
 from weft.targets import Measures, Target
+from weft.tensors import Scores
+from weft.text.readings import Reading
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
     for task, examples in rows.items():
         target = network.targets[task]
         check_rows(task, target, examples)
-        predictions = target.decode(score_examples(network, task, examples))
+        scores, readings = score_examples(network, task, examples)
+        predictions = target.predictions(scores, readings)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results
@@ -64,27 +65,27 @@ def check_rows(task: str, target: Target, examples: Sequence[Example]) -> None:
         )
 
 
-def score_examples(network: Network, task: str, examples: Sequence[Example]) -> Tensor:
-    """Raw scores of a task's examples, (rows, O)."""
-    return score(network, [task], [one.texts for one in examples])[0][task]
+def score_examples(network: Network, task: str, examples: Sequence[Example]) -> tuple[Scores, list[Reading]]:
+    """Raw scores of a task's examples, and what they are about."""
+    readings = network.encode(task, examples)
+    return score(network, {task: readings})[task], readings
 
 
 def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, Target]:
     """Every task's target with temperature and thresholds fitted on rows not trained on."""
     network.eval()
-    return {
-        task: network.targets[task].calibrated(
-            score_examples(network, task, examples), [one.gold for one in examples], network.metric(task)
-        )
-        for task, examples in rows.items()
-        if examples
-    }
+    fitted = {}
+    for task, examples in rows.items():
+        if examples:
+            scores, readings = score_examples(network, task, examples)
+            fitted[task] = network.targets[task].fitted(scores, examples, readings, network.metric(task))
+    return fitted
 
 
 def measure_baselines(target: Target, train: Sequence[Example], rows: Sequence[Example]) -> dict[str, dict[str, float]]:
-    """What the commonest answer and TF-IDF with a linear model reach, by metric."""
+    """What the commonest answer and a method without an encoder reach, by metric."""
     golds = [one.gold for one in rows]
-    found = {"majority": target.majority(train, rows), "tfidf": target.tfidf(train, rows)}
+    found = {"majority": target.majority(train, rows), target.without_encoder: target.simple(train, rows)}
     return {name: target.measure(golds, predictions, intervals=False).scores for name, predictions in found.items()}
 
 

@@ -16,20 +16,21 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from weft.conditioning import slot
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Readout, Seams
 from weft.errors import ConfigError
-from weft.network import Network, collate
-from weft.predict import Texts, choose_tasks
-from weft.records import Prediction
+from weft.network import Network
+from weft.predict import choose_tasks
+from weft.records import Content, Prediction
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
-from weft.tensors import Batch, Shown, States
+from weft.tensors import Batch, Scores, Shown, States
+from weft.text.readings import Reading
 from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation
 
 Heads = Literal["mean", "max"]
+Texts = tuple[str, ...]  # one text, or the two of a pair
 Span = tuple[int, int]  # characters [start, end) of a text as the user wrote it
 
 _NO_LIMIT = 10**9
@@ -125,7 +126,7 @@ class Run:
     """One example through the network."""
 
     batch: Batch
-    scores: Tensor  # (1, O)
+    scores: Scores  # of one example
     embedded: Tensor  # (T, H) what the encoder began with, a leaf
     shown: Shown
 
@@ -233,13 +234,14 @@ def inspect(network: Network, task: str, texts: Texts, layer: int | None = None,
     choose_tasks(network, [task], pair=len(texts) == 2)
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
-    encoded = encode_with_offsets(network, task, texts, network.max_length(task))
-    full = encode_with_offsets(network, task, texts, _NO_LIMIT) if any(row.dropped for row in encoded) else encoded
+    reading = encode_with_offsets(network, task, texts, network.max_length(task))
+    encoded = reading.rows
+    full = encode_with_offsets(network, task, texts, _NO_LIMIT).rows if reading.dropped else encoded
     own = [texts] if len(encoded) == 1 else [(text,) for text in texts]
     with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
-        run = run_once(network, task, encoded, layer)
-        prediction = network.targets[task].decode(run.scores.detach().cpu())[0]
-        explained, score = explained_score(network.targets[task], run.scores, prediction)
+        run = run_once(network, task, reading, layer)
+        (prediction,) = network.targets[task].predictions(run.scores.detached(), [reading])
+        explained, score = explained_score(network.targets[task], run.scores.values, prediction)
         (gradient,) = torch.autograd.grad(score, run.embedded)
     toward = (gradient * run.embedded.detach()).float().sum(1).cpu()
     attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
@@ -272,21 +274,20 @@ def check_layer(layer: int, depth: int) -> int:
     return layer
 
 
-def encode_with_offsets(network: Network, task: str, texts: Texts, max_length: int) -> list[Encoded]:
-    """The token rows of one example exactly as its task makes them, with offsets."""
+def encode_with_offsets(network: Network, task: str, texts: Texts, max_length: int) -> Reading:
+    """One example exactly as its task reads it, with offsets."""
     tokenizer = _WithOffsets(network.tokenizer.backend, network.tokenizer.settings)
-    return network.tasks[task].encode([texts], tokenizer, max_length)[0]
+    return network.tasks[task].encode([Content(texts)], tokenizer, max_length)[0]
 
 
-def run_once(network: Network, task: str, rows: Sequence[Encoded], layer: int) -> Run:
+def run_once(network: Network, task: str, reading: Reading, layer: int) -> Run:
     """One example through the network, with a gradient path back to its embedded tokens."""
-    batch = collate([rows], task).to(next(network.parameters()).device)
+    batch = network.collate(task, [reading]).to(next(network.parameters()).device)
     seams = LeafSeams(network.conditioner)
     kept = network.tasks[task].layers(network.encoder.config.num_hidden_layers)
     states: States = network.encoder(batch, seams, layers=kept, attention=[layer])
-    scores: Tensor = network.heads[network.head_of(task)](network.readers[slot(task)](states))
     assert seams.leaf is not None
-    return Run(batch, scores, seams.leaf, states.attention[layer])
+    return Run(batch, network.score_states(task, states), seams.leaf, states.attention[layer])
 
 
 def explained_score(target: Target, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:

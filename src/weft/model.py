@@ -16,7 +16,7 @@ from weft.evaluate import TaskResult, evaluate
 from weft.inspect import Inspection, inspect
 from weft.network import DOCUMENT, Network, load_network
 from weft.predict import choose_tasks, predict, shown
-from weft.records import Example, Prediction
+from weft.records import Content, Example, Prediction
 from weft.text.tokenizer import Text, check_texts
 
 
@@ -34,8 +34,9 @@ class Model:
     def predict(self, texts: Sequence[Text], task: str | None = None, *, scores: bool = False) -> list[Prediction]:
         """A prediction per text, or per pair where a text is a 2-tuple.
 
-        With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`. Without, each
-        holds the answers of all tasks that read such texts, by task. `scores` adds the probability of every label.
+        With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}`, `{"score"}`, or for words
+        and spans a list of `{"start", "end", "text", "label", "score"}`. Without, each holds the answers of all tasks
+        that read such texts, by task. `scores` adds the probability of every label.
         """
         check_texts(texts)
         wanted = None if task is None else [task]
@@ -46,7 +47,8 @@ class Model:
         if any(isinstance(text, tuple) != pair for text in texts):
             raise DataError("received texts and pairs mixed; predict them one after the other")
         names = choose_tasks(self.network, wanted, pair)
-        rows = ({name: text if isinstance(text, tuple) else (text,) for name in names} for text in texts)
+        contents = (Content(text if isinstance(text, tuple) else (text,)) for text in texts)
+        rows = (dict.fromkeys(names, content) for content in contents)
         answers = (answer.predictions for answer in predict(self.network, rows))
         found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
         return found if task is None else [one[task] for one in found]

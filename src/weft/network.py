@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,16 +19,19 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError
 from weft.files import write_atomically
-from weft.losses import Loss, LossFunction
+from weft.layers.readers import Reader
+from weft.losses import Loss
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
+from weft.records import Content
 from weft.spec import parse
-from weft.targets import Target
+from weft.targets import ScoresLoss, Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.tasks import Task
-from weft.tensors import Batch, States, pack
-from weft.text.tokenizer import Encoded, Tokenizer
+from weft.tensors import Batch, Scores, States, pack
+from weft.text.readings import Reading
+from weft.text.tokenizer import Tokenizer
 
 DOCUMENT = "weft.json"
 FORMAT = 1
@@ -57,42 +60,53 @@ class Network(nn.Module):
         self.conditioner = self.conditioning.build(draw_blueprint(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
         self.readers = nn.ModuleDict({slot(name): task.build_reader(width) for name, task in self.tasks.items()})
+        steps = {slot(name): task.build_steps(self.targets[name]) for name, task in self.tasks.items()}
+        self.steps = nn.ModuleDict({name: module for name, module in steps.items() if module is not None})
         self.heads = nn.ModuleDict()
         self._shared: dict[str, tuple[Any, ...]] = {}
         for name in self.tasks:
             self._add_head(name, width)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """The scores of the batch's task, (B, O)."""
-        return self.scores(batch, [batch.task])[batch.task]
+    def forward(self, batch: Batch) -> Scores:
+        """The scores of the batch's task."""
+        return self.scores({batch.task: batch})[batch.task]
 
-    def scores(self, batch: Batch, tasks: Iterable[str]) -> dict[str, Tensor]:
-        """The scores of several tasks that read the same rows, (B, O) each, from one pass of the encoder."""
-        names = list(tasks)
+    def scores(self, batches: Mapping[str, Batch]) -> dict[str, Scores]:
+        """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the layout."""
         depth = self.encoder.config.num_hidden_layers
-        layers = {layer for name in names for layer in self.tasks[name].layers(depth)}
-        states: States = self.encoder(batch, self.conditioner, layers=layers)
-        return {name: self.heads[self.head_of(name)](self.readers[slot(name)](states)) for name in names}
+        layers = {layer for name in batches for layer in self.tasks[name].layers(depth)}
+        states: States = self.encoder(next(iter(batches.values())), self.conditioner, layers=layers)
+        return {name: self.score_states(name, replace(states, batch=batch)) for name, batch in batches.items()}
 
-    def losses(self) -> dict[str, LossFunction]:
-        """Every task's loss over (scores, targets)."""
-        return {name: self.targets[name].build_loss(loss_of(task)) for name, task in self.tasks.items()}
+    def score_states(self, task: str, states: States) -> Scores:
+        """What a task's head says about the states of a batch."""
+        steps = self.steps[slot(task)]() if slot(task) in self.steps else None
+        reader = cast(Reader, self.readers[slot(task)])
+        values = reader.score(states, self.heads[self.head_of(task)])
+        return Scores(values, states.batch.answers, steps)
+
+    def losses(self) -> dict[str, ScoresLoss]:
+        """Every task's loss over its scores and the gold of a batch."""
+        return {name: self.targets[name].loss_of(loss_of(task)) for name, task in self.tasks.items()}
 
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
         return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
 
-    def pass_key(self, task: str) -> tuple[Any, ...]:
-        """Equal for tasks that one pass of the encoder serves, given the same texts."""
-        return (*self.tasks[task].reading_key(), self.conditioner.pass_key(task))
-
     def max_length(self, task: str) -> int:
         """The tokens a row of this task may have."""
         return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
 
-    def encode(self, task: str, texts: Sequence[tuple[str, ...]]) -> list[list[Encoded]]:
-        """The token rows of each example of a task."""
-        return self.tasks[task].encode(texts, self.tokenizer, self.max_length(task))
+    def encode(self, task: str, contents: Sequence[Content]) -> list[Reading]:
+        """Each example of a task as rows of tokens."""
+        return self.tasks[task].encode(contents, self.tokenizer, self.max_length(task))
+
+    def collate(self, task: str, readings: Sequence[Reading]) -> Batch:
+        """Some examples of a task as one batch."""
+        rows = [row for reading in readings for row in reading.rows]
+        batch = pack([row.ids for row in rows], [row.segments for row in rows], task)
+        answers = tuple(self.tasks[task].answers(reading) for reading in readings)
+        return replace(batch, answers=answers, layout=self.tasks[task].layout(readings, batch))
 
     def metric(self, task: str) -> str:
         """The metric a task is chosen by."""
@@ -163,12 +177,6 @@ def loss_of(task: Task) -> Loss:
     return task.loss or task.default_loss()
 
 
-def collate(rows: Sequence[Sequence[Encoded]], task: str = "") -> Batch:
-    """The token rows of some examples as one batch: all first rows, then all second ones."""
-    laid = [row for part in zip(*rows, strict=True) for row in part]
-    return pack([row.ids for row in laid], [row.segments for row in laid], task)
-
-
 def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> None:
     """Raise for every loss and metric that does not suit its task's answers."""
     faults = []
@@ -191,7 +199,7 @@ def loss_faults(target: Target, loss: Loss) -> tuple[str, ...]:
     """What speaks against a loss for this many labels."""
     try:
         target.outputs(loss)
-        target.build_loss(loss)
+        target.loss_of(loss)
     except ConfigError as error:
         return error.faults
     return ()

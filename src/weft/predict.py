@@ -8,15 +8,14 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from weft.embed import batches_by_length
 from weft.errors import ConfigError, DataError
-from weft.network import Network, collate
-from weft.records import Prediction
+from weft.network import Network
+from weft.records import Content, Prediction
 from weft.spec import nearest
-
-Texts = tuple[str, ...]  # one text, or the two of a pair
+from weft.tensors import Scores
+from weft.text.readings import Reading
 
 _WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
@@ -30,51 +29,50 @@ class Answer:
     truncated: bool
 
 
-def predict(network: Network, rows: Iterable[Mapping[str, Texts]]) -> Iterator[Answer]:
-    """An answer per row, in order; a row says for each of the tasks to answer which texts it reads.
+def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator[Answer]:
+    """An answer per row, in order; a row says for each of the tasks to answer what it reads.
 
-    Tasks that read the same texts in the same way share one pass of the encoder. All rows must name the same tasks.
+    Tasks that read the same tokens share one pass of the encoder, as far as conditioning allows. All rows must name the
+    same tasks.
     """
     network.eval()
     remaining = iter(rows)
     while window := list(islice(remaining, _WINDOW)):
         answers: list[dict[str, Prediction]] = [{} for _ in window]
         truncated = [False] * len(window)
-        for tasks in groups(network, window):
-            found, dropped = score(network, tasks, [row[tasks[0]] for row in window])
-            for task in tasks:
-                for place, prediction in enumerate(network.targets[task].decode(found[task])):
+        for readings in groups(network, window):
+            for task, scores in score(network, readings).items():
+                for place, prediction in enumerate(network.targets[task].predictions(scores, readings[task])):
                     answers[place][task] = prediction
-            truncated = [cut or tokens > 0 for cut, tokens in zip(truncated, dropped, strict=True)]
+                truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, readings[task], strict=True)]
         yield from (Answer(answer, cut) for answer, cut in zip(answers, truncated, strict=True))
 
 
-def groups(network: Network, window: Sequence[Mapping[str, Texts]]) -> list[list[str]]:
-    """The tasks that may share a pass: same texts, read in the same way."""
-    found: dict[Any, list[str]] = {}
+def groups(network: Network, window: Sequence[Mapping[str, Content]]) -> list[dict[str, list[Reading]]]:
+    """The tasks that may share a pass, and what each makes of the rows: the same tokens."""
+    found: dict[Any, dict[str, list[Reading]]] = {}
     for task in window[0]:
-        texts = tuple(row[task] for row in window)
-        found.setdefault((network.pass_key(task), texts), []).append(task)
+        readings = network.encode(task, [row[task] for row in window])
+        tokens = tuple(tuple(row.ids) for reading in readings for row in reading.rows)
+        found.setdefault((network.conditioner.pass_key(task), tokens), {})[task] = readings
     return list(found.values())
 
 
 @torch.inference_mode()
-def score(network: Network, tasks: Sequence[str], texts: Sequence[Texts]) -> tuple[dict[str, Tensor], list[int]]:
-    """The scores of tasks that read the same rows, (rows, O) each, and the tokens dropped of each row."""
-    encoded = network.encode(tasks[0], texts)
-    lengths = [sum(len(row.ids) for row in rows) for rows in encoded]
+def score(network: Network, readings: Mapping[str, Sequence[Reading]]) -> dict[str, Scores]:
+    """The scores of tasks that read the same tokens, in the order of the readings."""
+    first = next(iter(readings.values()))
     device = next(network.parameters()).device
-    parts: dict[str, list[Tensor]] = {task: [] for task in tasks}
+    parts: dict[str, list[Scores]] = {task: [] for task in readings}
     order: list[int] = []
-    for places in batches_by_length(lengths, _BATCH_TOKENS):
-        batch = collate([encoded[place] for place in places], tasks[0]).to(device)
-        for task, scores in network.scores(batch, tasks).items():
-            parts[task].append(scores.float().cpu())
+    for places in batches_by_length([one.tokens for one in first], _BATCH_TOKENS):
+        batches = {
+            task: network.collate(task, [some[place] for place in places]).to(device) for task, some in readings.items()
+        }
+        for task, scores in network.scores(batches).items():
+            parts[task].append(scores.detached())
         order += places
-    back = torch.empty(len(order), dtype=torch.long)
-    back[torch.tensor(order, dtype=torch.long)] = torch.arange(len(order))
-    dropped = [sum(row.dropped for row in rows) for rows in encoded]
-    return {task: torch.cat(found)[back] for task, found in parts.items()}, dropped
+    return {task: Scores.join(found, order) for task, found in parts.items()}
 
 
 def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
@@ -98,4 +96,6 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
 
 def shown(prediction: Prediction, scores: bool) -> Prediction:
     """A prediction with or without the probabilities of all labels."""
-    return prediction if scores else {key: value for key, value in prediction.items() if key != "scores"}
+    if scores or isinstance(prediction, list):
+        return prediction
+    return {key: value for key, value in prediction.items() if key != "scores"}

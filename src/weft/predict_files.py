@@ -9,13 +9,15 @@ from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from weft.data import get_text
+from weft.data import read_content
 from weft.errors import DataError
 from weft.network import Network
-from weft.predict import Texts, choose_tasks, predict, shown
+from weft.predict import choose_tasks, predict, shown
+from weft.records import Content
+from weft.tasks import Task
 from weft.text.reading import Row, read_rows, read_stream, shown_columns
 
-_LINES = Path("standard input")
+_LINES, _OPTION = Path("standard input"), Path("--text")
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,18 @@ def read_inputs(
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
-        return Inputs(lambda: [Row(1, cells)], {name: tuple(cells) for name in names}, 1, Path("--text"))
+        return Inputs(lambda: [Row(1, cells)], {name: tuple(cells) for name in names}, 1, _OPTION)
     assert file is not None
     names = choose_tasks(network, tasks)
     if str(file) == "-" or file.suffix.lower() == ".txt":
         return _read_lines(file, choose_tasks(network, tasks, pair=False))
-    wanted = {name: network.tasks[name].text_columns() for name in names}
-    return _read_table(file, wanted, all_needed=bool(tasks))
+    return _read_table(file, {name: network.tasks[name] for name in names}, all_needed=bool(tasks))
 
 
 def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
     """The input's own columns, each task's answer, and whether a text was cut, row by row."""
     rows, again = tee(inputs.rows())
-    asked = ({name: _texts(row, columns, inputs) for name, columns in inputs.columns.items()} for row in again)
+    asked = ({name: _content(network.tasks[name], row, inputs) for name in inputs.columns} for row in again)
     for row, answer in zip(rows, predict(network, asked), strict=True):
         found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
         answers = {**found, "truncated": answer.truncated}
@@ -63,12 +64,12 @@ def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iter
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:
     """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
-    keys = {name: network.pass_key(name) for name in inputs.columns}
+    keys = {name: (network.conditioner.pass_key(name), network.tasks[name].rows_per_example) for name in inputs.columns}
     passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
     if passes == len(set(inputs.columns.values())):
         return None
     kind = network.conditioning.to_dict()["kind"]
-    return f"{len(keys)} tasks need {passes} passes of the encoder, since {kind} or their options tell them apart"
+    return f"{len(keys)} tasks need {passes} passes of the encoder, since {kind} or how they read tells them apart"
 
 
 def _read_lines(file: Path, names: list[str]) -> Inputs:
@@ -78,10 +79,11 @@ def _read_lines(file: Path, names: list[str]) -> Inputs:
     return Inputs(lambda: read_stream(sys.stdin.buffer, _LINES), columns, None, _LINES)
 
 
-def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool) -> Inputs:
+def _read_table(file: Path, tasks: dict[str, Task], all_needed: bool) -> Inputs:
     first = next(iter(read_rows(file)), None)
     if first is None:
         raise DataError("holds no rows", file=file)
+    wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
     missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
     problems = [
@@ -89,8 +91,8 @@ def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool
     ]
     if not able or (problems and all_needed):
         raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(first.columns)}", file=file)
-    needed = {column for columns in able.values() for column in columns}
-    total = sum(all(get_text(row, column, file) for column in needed) for row in read_rows(file))
+    needed = {columns: tasks[name] for name, columns in able.items()}
+    total = sum(all(read_content(task, row, file).texts for task in needed.values()) for row in read_rows(file))
     notes = [f"left out: {problem}" for problem in problems]
     notes += [
         f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
@@ -100,7 +102,7 @@ def _read_table(file: Path, wanted: dict[str, tuple[str, ...]], all_needed: bool
     return Inputs(lambda: read_rows(file), able, total, file, tuple(notes))
 
 
-def _texts(row: Row, columns: tuple[str, ...], inputs: Inputs) -> Texts:
-    if inputs.source is _LINES or inputs.source.suffix.lower() == ".txt":  # a blank line is an empty text
-        return (row.columns["text"],)
-    return tuple(get_text(row, column, inputs.source) for column in columns)
+def _content(task: Task, row: Row, inputs: Inputs) -> Content:
+    if inputs.source in (_LINES, _OPTION) or inputs.source.suffix.lower() == ".txt":  # a blank line is an empty text
+        return Content(tuple(row.columns.values()))
+    return read_content(task, row, inputs.source)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-Gold = str | tuple[str, ...] | float  # one label, any number of labels, or a score
-Prediction = dict[str, Any]  # plain JSON data; which keys depends on the target
+Span = tuple[int, int, str]  # characters [start, end) of a text, and what they are
+Relation = tuple[tuple[int, int], tuple[int, int], str]  # the characters of its head and of its tail, and what it is
+Gold = str | tuple[str, ...] | float | tuple[Span, ...] | tuple[Relation, ...]
+Prediction = Any  # plain JSON data: a dict, or for words and spans a list of them; which keys depends on the target
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One row of a task: its text, or the two texts of a pair, and its gold answer."""
+class Content:
+    """What a task reads of one row: its text or the two texts of a pair, and what is known about its words."""
 
     texts: tuple[str, ...]
+    words: tuple[tuple[int, int], ...] | None = field(default=None, kw_only=True)  # characters, where data has words
+    spans: tuple[Span, ...] | None = field(default=None, kw_only=True)  # what is marked already, for tasks that ask
+
+
+@dataclass(frozen=True, slots=True)
+class Example(Content):
+    """One row of a task with its gold answer."""
+
     gold: Gold
     line: int  # in the file it came from
+    mended: tuple[str, ...] = ()  # what `repair` had to change

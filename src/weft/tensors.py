@@ -34,7 +34,9 @@ class Batch:
     lengths: Tensor  # (B,) tokens of each row
     runs: tuple[tuple[int, int], ...]  # (rows, tokens per row) of each run of equal rows, in packed order
     task: str = ""
-    targets: Mapping[str, Tensor] = field(default_factory=dict)
+    answers: tuple[int, ...] = ()  # of each example; one example may be several rows: a pair, a long text in windows
+    layout: Mapping[str, Tensor] = field(default_factory=dict)  # what the task needs to know of words, spans, …
+    gold: Tensor | None = None  # the answers of all examples end to end
 
     @property
     def rows(self) -> int:
@@ -43,7 +45,12 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         moved = {name: getattr(self, name).to(device) for name in _TENSORS}
-        return replace(self, **moved, targets={name: value.to(device) for name, value in self.targets.items()})
+        return replace(
+            self,
+            **moved,
+            layout={name: value.to(device) for name, value in self.layout.items()},
+            gold=None if self.gold is None else self.gold.to(device),
+        )
 
 
 _TENSORS = ("ids", "segments", "positions", "row_of", "starts", "lengths")
@@ -108,6 +115,29 @@ class States:
         """The states of one row, (length, H)."""
         start, length = int(self.batch.starts[index]), int(self.batch.lengths[index])
         return self.tokens[start : start + length]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a head says about the examples of a batch: one row of numbers per answer (a text, a sub-word, a span)."""
+
+    values: Tensor  # (R, O) the answers of all examples end to end
+    sizes: tuple[int, ...]  # answers of each example
+    steps: Tensor | None = None  # (L + 1, L + 1) what going from one tag to the next adds, where a CRF has learned it
+
+    def detached(self) -> Scores:
+        """The same as plain numbers in full precision, where decoding takes place."""
+        steps = None if self.steps is None else self.steps.detach().float().cpu()
+        return Scores(self.values.detach().float().cpu(), self.sizes, steps)
+
+    @staticmethod
+    def join(parts: Sequence[Scores], order: Sequence[int]) -> Scores:
+        """Several batches as one, the examples moved to the places that `order` says."""
+        sizes = [size for part in parts for size in part.sizes]
+        pieces = torch.cat([part.values for part in parts]).split(sizes)
+        placed = sorted(zip(order, pieces, sizes, strict=True), key=lambda one: one[0])
+        values = torch.cat([piece for _, piece, _ in placed])
+        return Scores(values, tuple(size for _, _, size in placed), parts[0].steps)
 
 
 def softmax_per_row(scores: Tensor, batch: Batch) -> Tensor:

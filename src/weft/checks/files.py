@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
-from weft.data import get_text, reduce_rows
+from weft.data import read_content, reduce_rows
 from weft.errors import DataError
-from weft.records import Example, Gold
+from weft.records import Content, Example, Gold
 from weft.spec import nearest
 from weft.tasks import Task
-from weft.text.reading import Row, holds_half_character, read_rows
+from weft.text.reading import Row, read_rows
 
 
 def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list[Finding]]:
@@ -67,7 +68,7 @@ class _Reading:
     """The usable rows of a file as they go by, and the lines of the others by what is wrong with them."""
 
     def __init__(self, task: Task, path: Path) -> None:
-        self.task, self.path, self.column = task, path, task.gold_column()
+        self.task, self.path, self.column = task, path, task.gold_column()  # until a row says otherwise
         self.rows: list[Example] = []
         self.lines, self.header = 0, list[str]()
         self.blank, self.padded = list[int](), list[int]()
@@ -75,6 +76,7 @@ class _Reading:
         self.texts: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
         self.answers: dict[str, list[int]] = defaultdict(list)  # by problem
         self.refused: dict[str, str] = {}  # the problem of each wrong answer
+        self.mended: Counter[str] = Counter()
 
     @property
     def hopeless(self) -> bool:
@@ -83,7 +85,8 @@ class _Reading:
     def take(self, row: Row) -> None:
         self.lines += 1
         self.header = self.header or list(row.columns)
-        cell, columns = row.columns.get(self.column), self.task.text_columns()
+        self.column, columns = self.task.gold_column(row.columns), self.task.text_columns(row.columns)
+        cell = row.columns.get(self.column)
         if self.column in row.columns and (cell is None or (isinstance(cell, str) and not cell.strip())):
             self.blank.append(row.line)
             return
@@ -91,13 +94,17 @@ class _Reading:
         for name in absent:
             self.absent[name].append(row.line)
         if not absent:
-            gold, texts = self._gold(cell, row.line), [self._text(row, column) for column in columns]
-            if gold is not None and None not in texts:
-                self.rows.append(Example(tuple(text for text in texts if text is not None), gold, row.line))
+            content = self._content(row, columns)
+            gold = self._gold(cell, content, row.line)
+            if gold is not None and content is not None:
+                texts, words, spans = content.texts, content.words, content.spans
+                self.rows.append(Example(texts, gold, row.line, words=words, spans=spans))
 
-    def _gold(self, cell: Any, line: int) -> Gold | None:
+    def _gold(self, cell: Any, content: Content | None, line: int) -> Gold | None:
         if isinstance(cell, str) and cell != cell.strip():
             self.padded.append(line)
+        if self.task.takes_words:
+            return None if content is None else self._marks(cell, content, line)
         if str(cell) not in self.refused:
             try:
                 return self.task.read_gold(cell)
@@ -106,13 +113,21 @@ class _Reading:
         self.answers[self.refused[str(cell)]].append(line)
         return None
 
-    def _text(self, row: Row, column: str) -> str | None:
-        problem = "the text holds half a character (a lone surrogate); write the file anew from its source"
+    def _marks(self, cell: Any, content: Content, line: int) -> Gold | None:
+        """What is marked in a text, mended where the task asks for that; what is wrong is told without its place."""
         try:
-            text = get_text(row, column, self.path)
-            if not holds_half_character(text):
-                return text
+            cell, mended = self.task.mend(cell, content, self.column)
+            self.mended += mended
+            return self.task.read_gold(cell, content, self.column)
+        except ValueError as error:
+            self.answers[re.sub(r"\b(word|span) \d+", r"a \1", without_long_values(str(error)))].append(line)
+            return None
+
+    def _content(self, row: Row, columns: Sequence[str]) -> Content | None:
+        try:
+            return read_content(self.task, row, self.path)
         except DataError as error:
+            column = error.column or columns[0]
             problem = str(error).removeprefix(f"{self.path}, line {row.line}, column {column!r}: ")
         self.texts[column, problem].append(row.line)
         return None
@@ -132,6 +147,8 @@ class _Reading:
         elif self.blank:
             said = f"{share(len(self.blank), self.lines)} rows have no answer and are passed over"
             yield part.finding("note", said, self.blank, self.column)
+        for said, count in self.mended.items():
+            yield part.finding("note", f"{count:,} {said} (repair)", (), self.column)
         if self.padded:
             said = f"{len(self.padded):,} answers have blanks at their ends, which are ignored"
             yield part.finding("note", said, self.padded, self.column)

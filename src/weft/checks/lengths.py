@@ -36,5 +36,5 @@ def find_cut_texts(
 def _cut_lines(task: Task, part: Part, tokenizer: Tokenizer, limit: int) -> Iterator[int]:
     for start in range(0, len(part.rows), _CHUNK):
         rows = part.rows[start : start + _CHUNK]
-        encoded = task.encode([row.texts for row in rows], tokenizer, limit)
-        yield from (row.line for row, some in zip(rows, encoded, strict=True) if any(one.dropped for one in some))
+        readings = task.encode(rows, tokenizer, limit)
+        yield from (row.line for row, reading in zip(rows, readings, strict=True) if reading.dropped)

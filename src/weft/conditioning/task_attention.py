@@ -90,12 +90,11 @@ class TopLayer(nn.Module):
 
 
 def attend_across(q: Tensor, k: Tensor, v: Tensor, heads: int, batch: Batch) -> Tensor:
-    """Attention of each row's tokens over those of its partner, (T, H) → (T, H); row i's partner is row i ± B / 2."""
+    """Attention of each row's tokens over those of its partner, (T, H) → (T, H); partners are neighbours."""
     starts, lengths = batch.starts.tolist(), batch.lengths.tolist()
-    half = batch.rows // 2
     pieces: list[Tensor] = [q] * batch.rows
     for row in range(batch.rows):
-        other = (row + half) % batch.rows
+        other = row ^ 1
         mine, theirs = (slice(starts[r], starts[r] + lengths[r]) for r in (row, other))
         one, many, values = (
             y.view(-1, heads, y.shape[1] // heads).transpose(0, 1) for y in (q[mine], k[theirs], v[theirs])

@@ -1,4 +1,4 @@
-"""From token states to what a head reads of each row."""
+"""From token states to what a head reads for each answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from weft.layers.pairs import Feature, cosine, pair_features
 from weft.tensors import States
 
 
-class TextReader(nn.Module):
+class Reader(nn.Module):
+    """From States to (R, F): what a head reads for each answer."""
+
+    def score(self, states: States, head: nn.Module) -> Tensor:
+        """What a head says of all answers, (R, O)."""
+        values: Tensor = head(self(states))
+        return values
+
+
+class TextReader(Reader):
     """One vector per row, through a pooler: States → (B, H)."""
 
     def __init__(self, pooler: nn.Module) -> None:
@@ -23,20 +32,20 @@ class TextReader(nn.Module):
 
 
 class SiameseReader(TextReader):
-    """The features of B pairs whose first texts are rows 0 … B-1 and whose second are the next B."""
+    """The features of pairs, whose two texts are neighbouring rows."""
 
     def __init__(self, pooler: nn.Module, features: Sequence[Feature]) -> None:
         super().__init__(pooler)
         self.features = tuple(features)
 
     def forward(self, states: States) -> Tensor:
-        u, v = super().forward(states).chunk(2)
-        return pair_features(u, v, self.features)
+        vectors = super().forward(states)
+        return pair_features(vectors[0::2], vectors[1::2], self.features)
 
 
 class CosineReader(TextReader):
-    """The cosine of B pairs laid out as in `SiameseReader`, (B, 1)."""
+    """The cosine of pairs laid out as in `SiameseReader`, one number each."""
 
     def forward(self, states: States) -> Tensor:
-        u, v = super().forward(states).chunk(2)
-        return cosine(u, v)
+        vectors = super().forward(states)
+        return cosine(vectors[0::2], vectors[1::2])

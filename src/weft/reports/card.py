@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.reports.svg import FORBIDDEN
-from weft.reports.table import Row, number, read_rows, span, verdict
+from weft.reports.table import Row, number, read_rows, simple_names, span, verdict
 
 
 def render_card(record: Mapping[str, Any]) -> str:
@@ -73,10 +73,10 @@ def _task(name: str, task: Mapping[str, Any]) -> str:
 
 
 def _results(rows: Sequence[Row]) -> str:
-    headings = ("task", "metric", "value", "95 % interval", "majority", "TF-IDF", "rows")
+    headings = ("task", "metric", "value", "95 % interval", "majority", simple_names(rows), "rows")
     lines = [headings, ("---", "---", *["---:"] * 5)]
     for row in rows:
-        numbers = (number(row.value), span(row.interval), number(row.majority), number(row.tfidf))
+        numbers = (number(row.value), span(row.interval), number(row.majority), number(row.simple))
         lines.append((code(row.task), code(row.metric), *numbers, f"{row.rows:,} {row.part}"))
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 

@@ -18,7 +18,7 @@ from weft.reports.svg import (
     line_chart,
     reliability_diagram,
 )
-from weft.reports.table import Row, Standing, listed, measured, number, read_rows, span, verdict
+from weft.reports.table import SIMPLE, Row, Standing, listed, measured, number, read_rows, simple_names, span, verdict
 
 MANY = 20  # labels from which a page first shows the weakest, and all of them only when asked
 MOST_POINTS = 400  # of a drawn curve; more would not show
@@ -67,7 +67,8 @@ def _header(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
 
 
 def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    headings = ("Task", "Metric", "Value", "95 % interval", "Over majority", "TF-IDF", "Against TF-IDF", "Rows")
+    simple = simple_names(rows)
+    headings = ("Task", "Metric", "Value", "95 % interval", "Over majority", simple, f"Against {simple}", "Rows")
     lines = [
         [
             f'<td class="strong"><a href="#task-{place}">{clean(row.task)}</a></td>',
@@ -75,8 +76,8 @@ def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
             _cell(headings[2], number(row.value), "number strong"),
             _cell(headings[3], span(row.interval), "number"),
             _cell(headings[4], _signed(row.gain), "number"),
-            _cell(headings[5], number(row.tfidf), "number"),
-            _cell(headings[6], WORDS[row.against(row.tfidf)], f"number {row.against(row.tfidf)}"),
+            _cell(headings[5], number(row.simple), "number"),
+            _cell(headings[6], WORDS[row.against(row.simple)], f"number {row.against(row.simple)}"),
             _cell(headings[7], f"{row.rows:,} {row.part}", "number"),
         ]
         for place, row in enumerate(rows)
@@ -92,8 +93,8 @@ def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
     return (
         f"<section>\n<h2>Results</h2>\n{_table(headings, lines, 'stack', 2)}"
         '<p class="note" style="margin-top:12px">“Clearly” means that the whole 95 % interval lies on one side of'
-        " TF-IDF’s value. The interval comes from drawing these rows again; it says nothing about another seed or"
-        " other texts.</p>\n"
+        f" the value of {simple}. The interval comes from drawing these rows again; it says nothing about another seed"
+        " or other texts.</p>\n"
         f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'
     )
 
@@ -220,15 +221,16 @@ def _task(place: int, row: Row, task: Mapping[str, Any]) -> str:
 
 def _scores(result: Mapping[str, Any]) -> str:
     measures, baselines = result.get("measures", {}), result.get("baselines", {})
+    simple = next((key for key in SIMPLE if key in baselines), "tfidf")
     lines = []
     for metric, value in measures.get("scores", {}).items():
         strong = "number strong" if metric == result.get("metric") else "number"
-        others = [measured(baselines.get(name, {}).get(metric)) for name in ("majority", "tfidf")]
+        others = [measured(baselines.get(name, {}).get(metric)) for name in ("majority", simple)]
         cells = [_cell("", span(measures.get("intervals", {}).get(metric)), "number")]
         cells += [_cell("", number(other), "number quiet") for other in others]
         lines.append([f"<td><code>{clean(metric)}</code></td>", _cell("", number(measured(value)), strong), *cells])
     part = f" on {result['rows']:,} rows" if "rows" in result else ""
-    table = _table(("Metric", "Value", "95 % interval", "Majority", "TF-IDF"), lines, "narrow")
+    table = _table(("Metric", "Value", "95 % interval", "Majority", SIMPLE[simple]), lines, "narrow")
     return f"<h3>All measures{part}</h3>{table}"
 
 
@@ -302,7 +304,8 @@ def _follow(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[Po
 
 
 def _marks(row: Row) -> dict[str, float]:
-    return {name: value for name, value in (("majority", row.majority), ("TF-IDF", row.tfidf)) if value is not None}
+    found = {"majority": row.majority, row.simple_name: row.simple}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _figure(caption: str, chart: str, note: str = "") -> str:

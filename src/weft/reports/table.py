@@ -14,6 +14,7 @@ Standing = Literal["better", "unclear", "worse", "unknown"]
 
 WIDE = 0.2  # an interval from which a number is more hint than result
 MISCALIBRATED = 0.1
+SIMPLE = {"tfidf": "TF-IDF", "lookup": "lookup"}  # methods without an encoder, by their names in a record
 STYLES: dict[Standing, str] = {"better": "green", "unclear": "yellow", "worse": "red", "unknown": ""}
 
 
@@ -26,7 +27,8 @@ class Row:
     value: float | None
     interval: tuple[float, float] | None
     majority: float | None
-    tfidf: float | None
+    simple: float | None  # of the method without an encoder
+    simple_name: str  # TF-IDF, or lookup where words are asked about
     rows: int
     part: str  # the rows it was measured on: test, dev
     calibration_error: float | None
@@ -51,25 +53,31 @@ def read_rows(record: Mapping[str, Any]) -> list[Row]:
 
 
 def results_table(record: Mapping[str, Any]) -> Table:
-    """Task, metric, value with interval, baselines and rows; a value clearly above TF-IDF is green, below red."""
+    """Task, metric, value with interval, baselines and rows; green where clearly above the simple method, red below."""
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=False)
     table.add_column("task", overflow="fold")
     table.add_column("metric")
-    for heading in ("value", "95 % interval", "majority", "TF-IDF", "rows"):
+    rows = read_rows(record)
+    for heading in ("value", "95 % interval", "majority", simple_names(rows), "rows"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in read_rows(record):
-        value = Text(number(row.value), style=STYLES[row.against(row.tfidf)])
-        cells = (span(row.interval), number(row.majority), number(row.tfidf), f"{row.rows:,} {row.part}")
+    for row in rows:
+        value = Text(number(row.value), style=STYLES[row.against(row.simple)])
+        cells = (span(row.interval), number(row.majority), number(row.simple), f"{row.rows:,} {row.part}")
         table.add_row(Text(row.task), Text(row.metric), value, *cells)
     return table
 
 
 def verdict(record: Mapping[str, Any]) -> list[str]:
-    """What the results say, in plain sentences: first all tasks against TF-IDF, then each reason for caution."""
+    """What the results say, in plain sentences: against methods without an encoder, then reasons for caution."""
     rows = read_rows(record)
     if not rows:
         return ["No task was measured."]
     return [_summary(rows), *_cautions(rows)]
+
+
+def simple_names(rows: Sequence[Row]) -> str:
+    """What the methods without an encoder are called."""
+    return " or ".join(dict.fromkeys(row.simple_name for row in rows)) or "TF-IDF"
 
 
 def number(value: float | None) -> str:
@@ -106,7 +114,8 @@ def _read_row(name: str, task: Mapping[str, Any]) -> Row:
         value=measured(scores.get(metric)),
         interval=(ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None,
         majority=measured(baselines.get("majority", {}).get(metric)),
-        tfidf=measured(baselines.get("tfidf", {}).get(metric)),
+        simple=next((measured(baselines[key].get(metric)) for key in SIMPLE if key in baselines), None),
+        simple_name=next((name for key, name in SIMPLE.items() if key in baselines), SIMPLE["tfidf"]),
         rows=int(result.get("rows", 0)),
         part=task.get("reported_on", "test"),
         calibration_error=measured(scores.get("calibration_error")),
@@ -116,16 +125,16 @@ def _read_row(name: str, task: Mapping[str, Any]) -> Row:
 def _summary(rows: Sequence[Row]) -> str:
     parts = {row.part for row in rows}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
-    groups = {standing: [row.task for row in rows if row.against(row.tfidf) == standing] for standing in STYLES}
-    clauses = []
+    groups = {standing: [row.task for row in rows if row.against(row.simple) == standing] for standing in STYLES}
+    clauses, simple = [], simple_names(rows)
     if names := groups["better"]:
-        clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} TF-IDF")
+        clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} {simple}")
     if names := groups["unclear"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from TF-IDF")
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from {simple}")
     if names := groups["worse"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than TF-IDF")
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than {simple}")
     if names := groups["unknown"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with TF-IDF")
+        clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with {simple}")
     return f"{where}, {'; '.join(clauses)}."
 
 

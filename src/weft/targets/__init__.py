@@ -1,8 +1,11 @@
 """Targets: what a task's rows are answered with, one kind of answer per file.
 
-    label    one of L labels per row
-    labels   any of L labels per row
-    score    a number per row
+    label      one of L labels per row
+    labels     any of L labels per row
+    score      a number per row
+    tags       a tag for every word, or the spans that such tags mark
+    spans      spans of words, one in another if need be
+    relations  what pairs of spans have to do with each other
 
 A target is learned from the training rows, is frozen, and knows all about its answers: how gold becomes a tensor, how
 a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model
@@ -12,7 +15,7 @@ folder as plain JSON.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -22,6 +25,10 @@ from torch import Tensor
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.records import Example, Gold, Prediction
+from weft.tensors import Batch, Scores
+from weft.text.readings import Reading
+
+ScoresLoss = Callable[[Scores, Batch], Tensor]
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,49 @@ class Target(ABC):
     """The root of all targets."""
 
     fits: ClassVar[Fit]
+    without_encoder: ClassVar[str] = "tfidf"  # what `simple` is called
     metrics: ClassVar[tuple[str, ...]]  # what `measure` gives; higher is better for all a user may choose by
 
     @abstractmethod
     def outputs(self, loss: Loss) -> int:
-        """The scores a head gives per row."""
+        """The scores a head gives per answer."""
+
+    @abstractmethod
+    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+        """The gold answers of each example, as the loss takes them: one row for each of its answers."""
+
+    @abstractmethod
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        """The loss over a head's scores and the gold of a batch."""
+
+    @abstractmethod
+    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+        """A prediction per example from a head's scores."""
+
+    @abstractmethod
+    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+        """The same target with temperature and thresholds fitted on scores of rows not trained on."""
+
+    @abstractmethod
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        """How good the predictions are."""
+
+    @abstractmethod
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        """The commonest answer of the training rows (for scores: their mean), for every row."""
+
+    @abstractmethod
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        """The answers of a method without an encoder: a linear model on TF-IDF, or for words a memory of them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, from which `type(self)(**data)` builds an equal target."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RowTarget(Target):
+    """A target with one answer per example, B in all, so that scores and gold are plain tensors."""
 
     @abstractmethod
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
@@ -60,21 +105,23 @@ class Target(ABC):
     def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Target:
         """The same target with temperature and thresholds fitted on scores (B, O) of rows not trained on."""
 
-    @abstractmethod
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        """How good the predictions are."""
+    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+        return list(self.tensor([one.gold for one in examples]).split(1))
 
-    @abstractmethod
-    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        """The commonest answer of the training rows (for scores: their mean), for every row."""
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        compute = self.build_loss(loss)
 
-    @abstractmethod
-    def tfidf(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        """The answers of a linear model on TF-IDF, which knows words but has no encoder."""
+        def over_scores(scores: Scores, batch: Batch) -> Tensor:
+            assert batch.gold is not None
+            return compute(scores.values, batch.gold)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, from which `type(self)(**data)` builds an equal target."""
-        return asdict(self)
+        return over_scores
+
+    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+        return self.decode(scores.values)
+
+    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+        return self.calibrated(scores.values, [one.gold for one in examples], metric)
 
 
 def as_logits(scores: Tensor) -> Tensor:

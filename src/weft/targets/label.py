@@ -18,13 +18,13 @@ from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, Target, as_logits, pairs_of
+from weft.targets import Measures, RowTarget, as_logits, pairs_of
 
 _LEAST = 10  # rows of each label from which a threshold is tuned
 
 
 @dataclass(frozen=True)
-class LabelTarget(Target):
+class LabelTarget(RowTarget):
     """The labels in order, how often each occurred in training, and how the model's confidence is to be read.
 
     With two labels, a row gets the second where its probability reaches `threshold`; otherwise the likeliest wins.
@@ -110,7 +110,7 @@ class LabelTarget(Target):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"label": label} for label in majority_labels([str(row.gold) for row in train], len(rows))]
 
-    def tfidf(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [str(row.gold) for row in train]
         if len(train[0].texts) == 2:
             labels = tfidf_pair_labels(pairs_of(train), golds, pairs_of(rows))

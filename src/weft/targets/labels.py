@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -19,13 +19,13 @@ from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.thresholds import best_threshold
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, Target
+from weft.targets import Measures, RowTarget
 
 _LEAST = 10  # rows with and without a label from which its threshold is tuned
 
 
 @dataclass(frozen=True)
-class LabelsTarget(Target):
+class LabelsTarget(RowTarget):
     """The labels in order, their training counts, and from which probability each is given."""
 
     fits: ClassVar[Fit] = "labels"
@@ -92,7 +92,7 @@ class LabelsTarget(Target):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"labels": labels} for labels in majority_label_sets([_names(row.gold) for row in train], len(rows))]
 
-    def tfidf(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [_names(row.gold) for row in train]
         sets = tfidf_label_sets([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
         return [{"labels": labels} for labels in sets]
@@ -108,5 +108,4 @@ def _threshold(likely: Any, gold: Any) -> float:
 
 
 def _names(gold: Gold) -> tuple[str, ...]:
-    assert isinstance(gold, tuple)
-    return gold
+    return cast(tuple[str, ...], gold)

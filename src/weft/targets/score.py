@@ -17,13 +17,13 @@ from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.regression import regression_scores
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, Target, pairs_of
+from weft.targets import Measures, RowTarget, pairs_of
 
 Bound = Literal["sigmoid", "linear", "cosine"]
 
 
 @dataclass(frozen=True)
-class ScoreTarget(Target):
+class ScoreTarget(RowTarget):
     """The range of the scores, and how a head's output reaches it.
 
     `sigmoid`: low + (high - low) · sigmoid(x). `cosine`: the same with relu(x) of a cosine. `linear`: mean + spread ·
@@ -92,7 +92,7 @@ class ScoreTarget(Target):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"score": score} for score in mean_scores(_scores(train), len(rows))]
 
-    def tfidf(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         if len(train[0].texts) == 2:
             scores = tfidf_pair_scores(pairs_of(train), _scores(train), pairs_of(rows))
         else:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from weft.losses import Loss
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Gold
+from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
@@ -28,7 +28,7 @@ class Classification(TextTask):
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
 
-    def read_gold(self, cell: Any) -> Gold | None:
+    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
         if not self.multilabel:
             return read_label(cell, self.labels)
         if cell is None or (isinstance(cell, str) and not cell.strip()):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Gold
+from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.tasks import PairTask, read_label
@@ -22,10 +22,10 @@ class PairClassification(PairTask):
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default."""
 
-    def gold_column(self) -> str:
+    def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label
 
-    def read_gold(self, cell: Any) -> Gold | None:
+    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
         return read_label(cell, self.labels)
 
     def learn(self, golds: Iterable[Gold]) -> Target:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from torch import nn
 
-from weft.layers.readers import CosineReader, TextReader
+from weft.layers.readers import CosineReader, Reader
 from weft.losses import Loss
 from weft.losses.mse import Mse
-from weft.records import Gold
+from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.score import Bound, ScoreTarget
 from weft.tasks import PairTask
@@ -41,10 +41,10 @@ class Similarity(PairTask):
             raise ValueError(f"scale must rise from low to high; received {list(self.scale)}")
         return self
 
-    def gold_column(self) -> str:
+    def gold_column(self, header: Collection[str] = ()) -> str:
         return self.score
 
-    def read_gold(self, cell: Any) -> Gold | None:
+    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
         try:
@@ -69,7 +69,7 @@ class Similarity(PairTask):
     def default_metric(self) -> str:
         return "pearson"
 
-    def build_reader(self, width: int) -> TextReader:
+    def build_reader(self, width: int) -> Reader:
         return CosineReader(self.pooler.build(width)) if self.output == "cosine" else super().build_reader(width)
 
     def build_head(self, inputs: int, outputs: int) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Rows from files, one at a time: CSV, TSV, JSON Lines, Parquet and plain text.
+"""Rows from files, one at a time: CSV, TSV, JSON Lines, Parquet, plain text and CoNLL columns.
 
 Every reader yields `Row`s with the line they came from, so that whoever finds fault with one can say where. Files are
 UTF-8; nothing is guessed and nothing is skipped except blank lines, which in plain text are empty texts.
@@ -167,6 +167,12 @@ def _read_tsv(path: Path) -> Iterator[Row]:
             yield Row(number, _match(header, fields, path, number, "a field may hold neither tabs nor line ends"))
 
 
+def _read_conll(path: Path) -> Iterator[Row]:
+    from weft.text.conll import read_conll  # which needs `Row` from here
+
+    return read_conll(_lines(path), path)
+
+
 def _read_parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -214,4 +220,5 @@ READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
     ".jsonl": _read_jsonl,
     ".parquet": _read_parquet,
     ".txt": _read_txt,
+    **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".bioes", ".conllu"), _read_conll),
 }

@@ -175,7 +175,7 @@ class Loop:
                 apart[task] = apart[task] + found if task in apart else found
                 for parameter in shared:
                     parameter.grad = None
-            self.watcher.step(label, task, loss, len(self.last.targets["gold"]))
+            self.watcher.step(label, task, loss, len(self.last.answers))
         if pcgrad:
             chance = random.Random(f"{self.experiment.seed} {self.position.step}")
             assign(shared, project_conflicts(list(apart.values()), chance))
@@ -193,7 +193,7 @@ class Loop:
         batch = self.rows[task].next(self.accelerator.process_index, self.accelerator.num_processes)
         batch = self.last = batch.to(self.accelerator.device)
         with self._autocast():
-            loss = self.losses[task](self.model(batch), batch.targets["gold"])
+            loss = self.losses[task](self.model(batch), batch)
             extra = self.network.extra_loss(task)
         total = loss if extra is None else loss + extra
         self.accelerator.backward(self.weights(task, total) / share)
@@ -211,7 +211,7 @@ class Loop:
         here.step += 1
         here.tokens += len(batch.ids)
         here.padded += batch.rows * max(length for _, length in batch.runs)
-        here.rows += len(batch.targets["gold"])
+        here.rows += len(batch.answers)
         here.curve.append((here.step, task, round(loss, 5)))
 
     def _evaluate(self, names: list[str], stopping: EarlyStopping) -> None:
@@ -279,7 +279,7 @@ class Loop:
             self.network.zero_grad()
             rows = self.rows[name]
             batch = rows.first(64).to(self.accelerator.device)
-            self.losses[name](self.network(batch), batch.targets["gold"]).backward()
+            self.losses[name](self.network(batch), batch).backward()
             found[name] = collect(shared)
         self.network.zero_grad()
         return agreement(found)

@@ -7,7 +7,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 
-from weft.network import Network, collate
+import torch
+
+from weft.network import Network
 from weft.records import Example
 from weft.tensors import Batch
 from weft.training.batches import Batching, plan
@@ -19,9 +21,10 @@ class TaskRows:
     def __init__(self, network: Network, task: str, examples: Sequence[Example], batching: Batching, seed: int) -> None:
         self.task, self.batching = task, batching
         self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
-        self.encoded = network.encode(task, [one.texts for one in examples])
-        self.targets = network.targets[task].tensor([one.gold for one in examples])
-        self.lengths = [sum(len(row.ids) for row in rows) for rows in self.encoded]
+        self.network = network
+        self.readings = network.encode(task, examples)
+        self.golds = network.targets[task].golds(examples, self.readings)
+        self.lengths = [reading.tokens for reading in self.readings]
         self.go_to(0, 0)
         self.size = len(self.batches)
 
@@ -37,8 +40,8 @@ class TaskRows:
     @property
     def fingerprint(self) -> int:
         """A number that changes when the rows or their answers do."""
-        ids = array("q", (token for rows in self.encoded for row in rows for token in row.ids))
-        return zlib.crc32(self.targets.numpy().tobytes(), zlib.crc32(ids.tobytes()))
+        ids = array("q", (token for reading in self.readings for row in reading.rows for token in row.ids))
+        return zlib.crc32(torch.cat(self.golds).numpy().tobytes(), zlib.crc32(ids.tobytes()))
 
     def go_to(self, turn: int, index: int) -> None:
         """Stand where `place` said."""
@@ -55,8 +58,8 @@ class TaskRows:
 
     def first(self, rows: int) -> Batch:
         """The first rows of the file, without moving the stream."""
-        return self._batch(list(range(min(rows, len(self.encoded)))))
+        return self._batch(list(range(min(rows, len(self.readings)))))
 
     def _batch(self, rows: list[int]) -> Batch:
-        batch = collate([self.encoded[row] for row in rows], self.task)
-        return replace(batch, targets={"gold": self.targets[rows]})
+        batch = self.network.collate(self.task, [self.readings[row] for row in rows])
+        return replace(batch, gold=torch.cat([self.golds[row] for row in rows]))

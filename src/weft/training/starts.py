@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.data import labels_of
-from weft.network import Network, collate
+from weft.network import Network
 from weft.records import Example
 from weft.tensors import States
 
@@ -46,6 +46,6 @@ class Starts:
             if not rows:  # a label that the config names but nobody has used
                 means.append(torch.randn(config.hidden_size) * config.initializer_range)
                 continue
-            states: States = network.encoder(collate(network.encode(task, [one.texts for one in rows]), task))
+            states: States = network.encoder(network.collate(task, network.encode(task, rows)))
             means.append(states.first().mean(0))
         return torch.stack(means)

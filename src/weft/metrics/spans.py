@@ -1,0 +1,118 @@
+"""Strict scores of marked spans: a found span is right when its start, its end and its label are those of a gold one.
+
+Spans are counted once, row by row (`count_spans`); after that a score is a sum. A bootstrap resamples the counts:
+
+    counts = count_spans(gold, found, labels)
+    intervals_of(lambda rows: span_scores(counts[rows]), len(counts), ["f1"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from weft.metrics.classification import Ints, class_table, label_places, precision_recall_f1
+
+Span = tuple[int, int, str]  # characters [start, end) and label
+Bounds = tuple[int, int]
+
+
+def count_spans(
+    gold: Sequence[Iterable[tuple[Any, ...]]], found: Sequence[Iterable[tuple[Any, ...]]], labels: Sequence[str]
+) -> Ints:
+    """How many spans are right, found and gold, for each row and label, (B, L, 3) in this order.
+
+    A span that a row names twice counts once; one inside another counts like any other. The spans may be any hashable
+    tuples that end with their label, so relations, (bounds, bounds, label), are counted in the same way.
+    Every label has to be one of `labels`.
+    """
+    _same_length(gold, found)
+    places = label_places(labels)
+    counts = np.zeros((len(gold), len(labels), 3), dtype=np.int64)
+    for row, (gold_spans, found_spans) in enumerate(zip(gold, found, strict=True)):
+        wanted, given = set(gold_spans), set(found_spans)
+        for column, spans in enumerate((wanted & given, given, wanted)):
+            for span in spans:
+                if span[-1] not in places:
+                    raise ValueError(f"label {span[-1]!r} in row {row} is not one of the {len(labels)} labels")
+                counts[row, places[span[-1]], column] += 1
+    return counts
+
+
+def span_scores(counts: Ints) -> dict[str, float]:
+    """f1, precision and recall over the spans of all labels, and f1_macro, the mean of the labels' F1s.
+
+    The macro mean runs over the labels that occur in gold or in found spans. Where there is nothing to divide by, a
+    score is 0; so rows without any span, gold or found, score 0.
+
+    Args:
+        counts: right, found and gold spans as `count_spans` returns them, (B, L, 3), or summed over rows, (L, 3).
+    """
+    if counts.ndim == 3:
+        counts = counts.sum(axis=0)
+    precision, recall, f1 = (float(part[0]) for part in precision_recall_f1(*counts.sum(axis=0)[:, None]))
+    used = counts[counts[:, 1:].any(axis=1)]  # (labels that occur, 3)
+    f1_of_each = precision_recall_f1(*used.T)[2]
+    return {
+        "f1": f1,
+        "precision": precision,
+        "recall": recall,
+        "f1_macro": float(f1_of_each.mean()) if len(used) else 0.0,
+    }
+
+
+def per_label(counts: Ints, labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """For each of `labels`, in their order: precision, recall, f1 and support (gold spans); 0 where undefined.
+
+    Args:
+        counts: as in `span_scores`, (B, L, 3) or (L, 3).
+        labels: the L labels that the spans were counted by.
+    """
+    if counts.ndim == 3:
+        counts = counts.sum(axis=0)
+    return class_table(labels, *counts.T)
+
+
+def nested_recall(gold: Sequence[Iterable[Span]], found: Sequence[Iterable[Span]]) -> dict[str, float]:
+    """The share of gold spans found, by where they lie: inside another gold span, outside one, or flat.
+
+    `inside` are the gold spans of a row that lie within another one, `outside` those that hold another one, `flat` the
+    rest. The middle one of three nested spans is both inside and outside. Spans of equal bounds are not within each
+    other, whatever their labels. `inside_support`, `outside_support` and `flat_support` count the gold spans; where
+    there are none the recall is 0.
+    """
+    _same_length(gold, found)
+    right = dict.fromkeys(("inside", "outside", "flat"), 0)
+    support = dict.fromkeys(right, 0)
+    for gold_spans, found_spans in zip(gold, found, strict=True):
+        wanted, given = set(gold_spans), set(found_spans)
+        inside, outside = _nesting({(start, end) for start, end, _ in wanted})
+        for span in wanted:
+            bounds = span[:2]
+            nested = {"inside": bounds in inside, "outside": bounds in outside}
+            nested["flat"] = not any(nested.values())
+            for place, holds in nested.items():
+                support[place] += holds
+                right[place] += holds and span in given
+    recalls = {place: right[place] / max(support[place], 1) for place in right}
+    return recalls | {f"{place}_support": float(number) for place, number in support.items()}
+
+
+def _nesting(bounds: set[Bounds]) -> tuple[set[Bounds], set[Bounds]]:
+    """Which bounds lie within others, and which hold others."""
+    # In this order whatever holds a span comes before it, so that one pass each way over the ends is enough.
+    order = sorted(bounds, key=lambda one: (one[0], -one[1]))
+    ends = [end for _, end in order]
+    furthest_before = list(accumulate(ends, max))[:-1]
+    nearest_after = list(accumulate(reversed(ends), min))[:-1][::-1]
+    inside = {one for one, furthest in zip(order[1:], furthest_before, strict=True) if furthest >= one[1]}
+    outside = {one for one, nearest in zip(order[:-1], nearest_after, strict=True) if nearest <= one[1]}
+    return inside, outside
+
+
+def _same_length(gold: Sequence[object], found: Sequence[object]) -> None:
+    if len(gold) != len(found):
+        raise ValueError(f"{len(gold)} gold rows but {len(found)} found rows")

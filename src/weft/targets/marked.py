@@ -1,0 +1,59 @@
+"""Marked parts of texts as predictions, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from weft.metrics.bootstrap import intervals_of
+from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
+from weft.records import Example, Gold, Prediction, Span
+from weft.targets import Measures
+from weft.text.readings import Reading
+
+
+def marked(reading: Reading, start: int, end: int, label: str, score: float) -> dict[str, Any]:
+    """One marked part of a text."""
+    text = reading.content.texts[0][start:end]
+    return {"start": start, "end": end, "text": text, "label": label, "score": score}
+
+
+def as_spans(spans: Sequence[Span]) -> list[dict[str, Any]]:
+    """Spans as predictions without text and score, as baselines give them."""
+    return [{"start": start, "end": end, "label": label} for start, end, label in spans]
+
+
+def gold_spans(row: Example) -> tuple[Span, ...]:
+    """What is marked in a row."""
+    return cast(tuple[Span, ...], row.gold)
+
+
+def spans_in(prediction: Prediction) -> list[Span]:
+    """The spans of a prediction."""
+    assert isinstance(prediction, list)
+    return [(one["start"], one["end"], one["label"]) for one in prediction]
+
+
+def measure_spans(
+    golds: Sequence[Gold],
+    predictions: Sequence[Prediction],
+    labels: Sequence[str],
+    metrics: Sequence[str],
+    intervals: bool,
+) -> Measures:
+    """Strict precision, recall and F1, over all spans and by label; nested ones also by where they lie."""
+    gold: Any = golds
+    found = [spans_in(one) for one in predictions]
+    counts = count_spans(gold, found, labels)
+    scores = span_scores(counts)
+    details: dict[str, Any] = {"labels": list(labels), "per_class": per_label(counts, labels)}
+    nested = nested_recall(gold, found)
+    if nested["inside_support"]:
+        details["nested"] = nested
+    if not intervals:
+        return Measures(scores, {}, details)
+
+    def resampled(rows: Any) -> dict[str, float]:
+        return span_scores(counts[rows])
+
+    return Measures(scores, intervals_of(resampled, len(counts), metrics, rounds=500), details)

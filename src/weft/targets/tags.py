@@ -1,0 +1,253 @@
+"""A tag for every word: parts of speech and the like, or BIO tags, which mark spans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.layers.crf import best_paths, log_partition, marginals, path_scores
+from weft.layers.words import first_of_words, mean_by_word
+from weft.lookup import lookup_spans, lookup_tags
+from weft.losses import Loss
+from weft.losses import Target as Fit
+from weft.losses.cross_entropy import CrossEntropy
+from weft.metrics.bootstrap import intervals_of
+from weft.metrics.classification import class_table, count, label_ids, scores_of
+from weft.records import Example, Gold, Prediction, Span
+from weft.targets import Measures, ScoresLoss, Target
+from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
+from weft.tensors import Batch, Scores
+from weft.text.readings import Reading, number_words
+from weft.text.tags import allowed_steps, spans_of_tags
+from weft.text.words import word_range
+
+Decoder = Literal["greedy", "constrained", "crf"]
+Learned = Literal["all", "first"]
+Decided = Literal["first", "combined"]
+
+
+@dataclass(frozen=True)
+class TagsTarget(Target):
+    """The labels in order, their training counts, and how tags come of scores.
+
+    Every sub-word of a word carries the word's tag in training (`learned` is "all") or only the first. A word's scores
+    are those of its first sub-word, or all of them combined: the mean of their distributions, or with a CRF, which has
+    scores and no distributions of single words, of their scores.
+    """
+
+    fits: ClassVar[Fit] = "label"
+    without_encoder: ClassVar[str] = "lookup"
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "f1_macro")
+
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    decoder: Decoder = "greedy"
+    learned: Learned = "all"
+    decided: Decided = "first"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        object.__setattr__(self, "counts", tuple(self.counts))
+
+    @classmethod
+    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None, **options: Any) -> TagsTarget:
+        """The labels that occur, by name, or those given."""
+        counts = Counter(label for spans in golds for _, _, label in spans)
+        names = tuple(labels) if labels else tuple(sorted(counts))
+        return cls(names, tuple(counts[name] for name in names), **options)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """What a word may be tagged with, in the order of the scores."""
+        return self.labels
+
+    def outputs(self, loss: Loss) -> int:
+        return loss.outputs(len(self.tags), "label")
+
+    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+        places = {tag: place for place, tag in enumerate(self.tags)}
+        found = []
+        for example, reading in zip(examples, readings, strict=True):
+            tags = [places[tag] for tag in self.tags_of(gold_spans(example), reading)]
+            found.append(torch.tensor(tags, dtype=torch.long)[torch.from_numpy(reading.by_word.word)])
+        return found
+
+    def tags_of(self, spans: Sequence[Span], reading: Reading) -> list[str]:
+        """The tag of each word that the tokenizer left anything of."""
+        tags = {(start, end): label for start, end, label in spans}
+        words = zip(reading.words.starts, reading.words.ends, strict=True)
+        return [tags.get(word, self.labels[0]) for word in words]
+
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        if self.decoder == "crf" and not (isinstance(loss, CrossEntropy) and loss == CrossEntropy()):
+            raise ConfigError("a CRF is trained by the likelihood of whole paths; leave the loss out")
+        compute = loss.build(self.counts, sum(self.counts))
+
+        def of_tags(scores: Scores, batch: Batch) -> Tensor:
+            assert batch.gold is not None
+            if not len(batch.gold):  # texts of nothing that the tokenizer knows
+                return scores.values.sum()
+            if self.decoder == "crf":
+                return self._path_loss(scores, batch, batch.gold)
+            if self.learned == "all":
+                return compute(scores.values, batch.gold)
+            firsts = batch.layout["firsts"]
+            return compute(scores.values[firsts], batch.gold[firsts])
+
+        return of_tags
+
+    def _path_loss(self, scores: Scores, batch: Batch, gold: Tensor) -> Tensor:
+        """Minus the log likelihood of paths through words, and of the tags of further sub-words, per sub-word."""
+        assert scores.steps is not None
+        layout = batch.layout
+        firsts, sizes = layout["firsts"], layout["words"].tolist()
+        words = self._emissions(scores.values, layout["word_of"], firsts)
+        path = gold[firsts]
+        missed = log_partition(words, sizes, scores.steps) - path_scores(words, path, sizes, scores.steps)
+        if (
+            self.learned == "first" or self.decided == "combined"
+        ):  # further sub-words: not asked, or in the path already
+            return missed.sum() / len(path)
+        further = torch.ones_like(gold, dtype=torch.bool)
+        further[firsts] = False
+        rest = torch.nn.functional.cross_entropy(scores.values[further], gold[further], reduction="sum")
+        return (missed.sum() + rest) / len(gold)
+
+    def _emissions(self, values: Tensor, word_of: Tensor, firsts: Tensor) -> Tensor:
+        """The scores of words, (P, L) → (U, L)."""
+        return values[firsts] if self.decided == "first" else mean_by_word(values, word_of, len(firsts))
+
+    def decode(self, scores: Scores, word_of: Tensor, sizes: Sequence[int]) -> tuple[list[int], list[float]]:
+        """The tag of each word of all texts end to end, and how likely it is."""
+        firsts = first_of_words(word_of)
+        if self.decoder == "crf":
+            assert scores.steps is not None
+            words = self._emissions(scores.values, word_of, firsts)
+            chosen, likely = best_paths(words, sizes, scores.steps), marginals(words, sizes, scores.steps)
+        else:
+            likely = self._emissions(torch.softmax(scores.values, 1), word_of, firsts)
+            chosen = (
+                best_paths(likely.log(), sizes, self._possible()) if self.decoder == "constrained" else likely.argmax(1)
+            )
+        return chosen.tolist(), likely.gather(1, chosen.unsqueeze(1)).squeeze(1).tolist()
+
+    def _possible(self) -> Tensor:
+        allowed = torch.tensor(allowed_steps(self.tags))
+        return torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+
+    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+        sizes = [len(reading.by_word) for reading in readings]
+        chosen, likely = self.decode(scores, torch.from_numpy(number_words(readings)), sizes)
+        begins = list(accumulate([0, *sizes]))
+        return [
+            self.marks(reading, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
+            for reading, begin, end in zip(readings, begins, begins[1:], strict=False)
+        ]
+
+    def marks(self, reading: Reading, tags: Sequence[str], likely: Sequence[float]) -> list[dict[str, Any]]:
+        """What the tags of a text's words say."""
+        words = zip(reading.words.starts, reading.words.ends, tags, likely, strict=True)
+        return [marked(reading, start, end, tag, score) for start, end, tag, score in words]
+
+    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+        return self
+
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        names, answers, row_of = _word_by_word(golds, predictions)
+        known = (*self.labels, "")  # a word that the tokenizer knew nothing of gets no tag
+        gold, answer = label_ids(names, known), label_ids(answers, known)
+        matrix = count(gold, answer, len(known))
+        used = matrix[:-1, :-1]
+        scores = {name: scores_of(matrix)[name] for name in self.metrics}
+        table = class_table(self.labels, used.diagonal(), matrix.sum(0)[:-1], matrix.sum(1)[:-1])
+        details = {"labels": list(self.labels), "per_class": table}
+        if not intervals:
+            return Measures(scores, {}, details)
+        order = np.argsort(row_of, kind="stable")
+        bounds = np.searchsorted(row_of[order], np.arange(len(golds) + 1))
+
+        def resampled(rows: Any) -> dict[str, float]:
+            words = np.concatenate([order[bounds[row] : bounds[row + 1]] for row in rows])
+            return scores_of(count(gold[words], answer[words], len(known)))
+
+        return Measures(scores, intervals_of(resampled, len(golds), self.metrics, rounds=300), details)
+
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        commonest = self.labels[int(np.argmax(self.counts))]
+        return [as_spans([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
+
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        tags = lookup_tags([_words_and_tags(one) for one in train], [_words_and_tags(one)[0] for one in rows])
+        return [
+            as_spans([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), found, strict=True)])
+            for row, found in zip(rows, tags, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class BioTarget(TagsTarget):
+    """Spans that do not overlap, as BIO tags of words: O, and for each label a tag to begin and one to go on."""
+
+    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return ("O", *(f"{letter}-{label}" for label in self.labels for letter in "BI"))
+
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        if getattr(loss, "class_weights", None) == "balanced":
+            raise ConfigError("how many words are outside of all spans is not known; give one number per tag instead")
+        counted = TagsTarget(self.tags, (1,) * len(self.tags), self.decoder, self.learned, self.decided)
+        return counted.loss_of(loss)
+
+    def tags_of(self, spans: Sequence[Span], reading: Reading) -> list[str]:
+        tags = ["O"] * len(reading.by_word)
+        for start, end, label in spans:
+            words = word_range(reading.words, start, end)
+            free = [] if words is None else [word for word in range(*words) if tags[word] == "O"]
+            for letter, word in zip("B" + "I" * len(free), free, strict=False):
+                tags[word] = f"{letter}-{label}"
+        return tags
+
+    def marks(self, reading: Reading, tags: Sequence[str], likely: Sequence[float]) -> list[dict[str, Any]]:
+        spans, _ = spans_of_tags(tags, repair=True)
+        starts, ends = reading.words.starts, reading.words.ends
+        return [
+            marked(reading, starts[first], ends[last - 1], label, sum(likely[first:last]) / (last - first))
+            for first, last, label in spans
+        ]
+
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
+
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        return [[] for _ in rows]  # most words are outside of all spans
+
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        known = [(one.texts[0], gold_spans(one)) for one in train]
+        return [as_spans(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
+
+
+def _word_by_word(golds: Sequence[Any], predictions: Sequence[Any]) -> tuple[list[str], list[str], Any]:
+    """The gold tag and the given tag of every word, and the row each word is in."""
+    names, answers, row_of = [], [], []
+    for row, (gold, given) in enumerate(zip(golds, predictions, strict=True)):
+        tags = {(one["start"], one["end"]): one["label"] for one in given}
+        for start, end, tag in gold:
+            names.append(tag)
+            answers.append(tags.get((start, end), ""))
+            row_of.append(row)
+    return names, answers, np.array(row_of)
+
+
+def _words_and_tags(row: Example) -> tuple[list[str], list[str]]:
+    text, spans = row.texts[0], gold_spans(row)
+    return [text[start:end] for start, end, _ in spans], [tag for _, _, tag in spans]

@@ -1,0 +1,92 @@
+"""Spans of a text with their labels, nested ones too: entities, symptoms, arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from weft.layers.readers import Reader
+from weft.layers.spans import ContentOf, Ends, SpanReader
+from weft.losses import Loss
+from weft.losses.cross_entropy import CrossEntropy
+from weft.records import Content, Gold
+from weft.targets import Target
+from weft.targets.spans import SpansTarget
+from weft.tasks import WordTask, check_labels
+from weft.tensors import Batch
+from weft.text.candidates import candidates, count_candidates
+from weft.text.marks import read_spans, read_tags, refuse_overlaps
+from weft.text.readings import Reading
+
+
+class Spans(WordTask):
+    """Reads a text; answers with spans of its words, each with a label; one may lie in another.
+
+    Every span of up to `max_width` words is looked at: its two ends, its content and its width. Spans without a label
+    in the data ([start, end] alone) are only found, not named.
+    """
+
+    kind: Literal["spans"] = "spans"
+    max_width: Annotated[int, Field(ge=1, le=64)] = 12
+    """The most words of a span; wider ones cannot be found."""
+    flat: bool = False
+    """Whether spans may not overlap; of those that do, the set that is likeliest is given."""
+    ends: Ends = "networks"
+    """What is made of a span's first and last word: `plain`, one matrix each, or `networks`, two layers each."""
+    content: ContentOf = "mean"
+    """What is made of the words between: their `mean`, their mean weighted by `attention`, or `none`."""
+    size: Annotated[int, Field(ge=1)] = 256
+    """The width of a span's vector."""
+    negatives: Annotated[float, Field(gt=0)] | None = None
+    """Spans without a label to learn from, for each one with a label, drawn anew in every step; all if unset."""
+    labels: tuple[str, ...] | None = None
+    """All labels; those that occur in training by default."""
+
+    @property
+    def says_one_thing(self) -> bool:
+        return self.flat
+
+    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+        assert content is not None
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            return None
+        spans = read_tags(cell, content, plain=False) if column == self.tags else read_spans(cell, content)
+        if self.flat:
+            refuse_overlaps(spans)
+        return check_labels(spans, self.labels)
+
+    def learn(self, golds: Iterable[Gold]) -> Target:
+        return SpansTarget.learn(golds, self.labels, widest=self.max_width, flat=self.flat, negatives=self.negatives)
+
+    def target_from(self, data: dict[str, Any]) -> Target:
+        return SpansTarget(**data)
+
+    def default_loss(self) -> Loss:
+        return CrossEntropy()
+
+    def default_metric(self) -> str:
+        return "f1"
+
+    def answers(self, reading: Reading) -> int:
+        return count_candidates(len(reading.by_word), self.max_width)
+
+    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+        sizes = [len(one.by_word) for one in readings]
+        begins = np.cumsum([0, *sizes])
+        found = [candidates(size, self.max_width) for size in sizes]
+        first, last = (
+            torch.from_numpy(np.concatenate([one[end] + begin for one, begin in zip(found, begins, strict=False)]))
+            for end in (0, 1)
+        )
+        return {**super().layout(readings, batch), "span_first": first, "span_last": last}
+
+    def build_reader(self, width: int) -> Reader:
+        return SpanReader(width, self.size, self.max_width, self.ends, self.content)
+
+    def inputs(self, width: int) -> int:
+        return self.size

@@ -1,0 +1,33 @@
+"""All spans of up to so many words: which there are, and in which order."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@lru_cache(maxsize=1024)
+def candidates(words: int, widest: int) -> tuple[Ints, Ints]:
+    """The first and the last word of every span of a text, (R,) each, by first word and then by width."""
+    sizes = np.minimum(widest, np.arange(words, 0, -1))  # spans that begin at each word
+    first = np.repeat(np.arange(words), sizes)
+    width = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return first, first + width
+
+
+def count_candidates(words: int, widest: int) -> int:
+    """How many spans a text of so many words has."""
+    wide = min(words, widest)
+    return wide * words - wide * (wide - 1) // 2
+
+
+def place_of(first: int, last: int, words: int, widest: int) -> int | None:
+    """Where a span stands among the candidates, None if it is too wide to be one."""
+    width = last - first
+    if width >= widest:
+        return None
+    return count_candidates(words, widest) - count_candidates(words - first, widest) + width

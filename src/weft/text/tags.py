@@ -1,0 +1,90 @@
+"""Tags of words, as BIO and its relatives write them, against spans of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+WordSpan = tuple[int, int, str]  # words [start, end) and their label
+Scheme = Literal["bio", "plain"]
+
+OUTSIDE = "O"
+UNNAMED = "span"  # the label of a bare "B" or "I"
+_ENDS = {"E": "E", "L": "E", "S": "S", "U": "S"}  # BILOU's letters beside those of BIOES
+_ALLOWED = "O, or B-, I-, E-, S-, L-, U- and a label"
+
+
+def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordSpan], int]:
+    """The spans that BIO, BIOES or BILOU tags mark, and how many tags had to be mended.
+
+    A span ends at E- or L-, and before any tag that does not continue it, so that BIO needs no closing letter. With
+    `repair` a tag that continues nothing begins a span (as IOB1 has it), and an unknown one counts as O; both are
+    counted. Without it, both raise a ValueError with the word, counted from 1.
+    """
+    spans: list[WordSpan] = []
+    mended = 0
+    begin, open_label = 0, None  # the span that the next tag may continue
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        letter, label = _parse(tag)
+        follows = letter in ("I", "E") and label == open_label
+        if letter == "?" or (letter in ("I", "E") and not follows):
+            if not repair:
+                raise ValueError(_complaint(place, tag, letter))
+            mended += 1
+        if follows:
+            if letter == "E":
+                spans.append((begin, place + 1, label))
+                open_label = None
+            continue
+        if open_label is not None:
+            spans.append((begin, place, open_label))
+        begin, open_label = place, label if letter in ("B", "I") else None
+        if letter in ("S", "E"):
+            spans.append((place, place + 1, label))
+    return spans, mended
+
+
+def tags_of_spans(spans: Sequence[WordSpan], size: int) -> list[str]:
+    """The BIO tags of `size` words; a ValueError where a span is empty, ends too late or overlaps another."""
+    tags = [OUTSIDE] * size
+    for start, end, label in spans:
+        if not 0 <= start < end <= size:
+            raise ValueError(f"the span of words [{start}, {end}) is not within [0, {size}), or is empty")
+        for place in range(start, end):
+            if tags[place] != OUTSIDE:
+                raise ValueError(f"the span of words [{start}, {end}) overlaps another at word {place + 1}")
+            tags[place] = f"{'B' if place == start else 'I'}-{label}"
+    return tags
+
+
+def allowed_steps(tags: Sequence[str]) -> list[list[bool]]:
+    """Which BIO tag may follow which: rows from, columns to, (L + 1, L + 1).
+
+    The last row is the beginning of a text, the last column its end. Only I-x is restricted: it follows B-x or I-x.
+    """
+    marks: list[tuple[str, str]] = [*map(_parse, tags), (OUTSIDE, "")]
+    return [
+        [letter != "I" or (before in ("B", "I") and label == before_label) for letter, label in marks]
+        for before, before_label in marks
+    ]
+
+
+def _parse(tag: str) -> tuple[str, str]:
+    """Letter (B, I, E, S, O, or ? where unknown) and label of a tag."""
+    if tag == OUTSIDE:
+        return OUTSIDE, ""
+    letter, dash, label = tag.partition("-")
+    letter = _ENDS.get(letter, letter)
+    if letter not in ("B", "I", "E", "S") or (dash and not label):
+        return "?", ""
+    return letter, label or UNNAMED
+
+
+def _complaint(place: int, tag: str, letter: str) -> str:
+    shown = repr(tag) if len(tag) <= 40 else f"of {len(tag)} characters"
+    if letter == "?":
+        return f"word {place + 1} has the tag {shown}; allowed: {_ALLOWED}"
+    return (
+        f"word {place + 1} has the tag {shown}, which continues nothing; allowed: only after B- or I- of the same "
+        "label. A span that begins here needs B-"
+    )

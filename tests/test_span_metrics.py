@@ -1,0 +1,259 @@
+"""Span scores agree with seqeval where spans lie side by side, and with plain sets where they nest."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval import metrics as reference
+from seqeval.scheme import IOB2
+
+from weft.metrics.bootstrap import intervals_of
+from weft.metrics.classification import per_class
+from weft.metrics.spans import Span, count_spans, nested_recall, per_label, span_scores
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+LABELS = ["LOC", "ORG", "PER", "MISC"]
+quick = settings(max_examples=150, deadline=None)
+spans = st.builds(
+    lambda start, width, label: (start, start + width, label),
+    st.integers(0, 6),
+    st.integers(1, 5),
+    st.sampled_from(LABELS),
+)
+span_rows = st.lists(st.tuples(st.lists(spans, max_size=8), st.lists(spans, max_size=8)), min_size=1, max_size=6)
+
+
+def random_tags(source: random.Random, length: int) -> tuple[list[str], list[Span]]:
+    """Tags of `length` words in the BIO scheme, and the spans that they were written from."""
+    tags: list[str] = []
+    written: list[Span] = []
+    while len(tags) < length:
+        if source.random() < 0.5:
+            tags.append("O")
+            continue
+        width, label = min(source.randint(1, 3), length - len(tags)), source.choice(LABELS[: source.randint(1, 4)])
+        written.append((len(tags), len(tags) + width, label))
+        tags += [f"B-{label}"] + [f"I-{label}"] * (width - 1)
+    return tags, written
+
+
+def random_rows(seed: int) -> tuple[list[list[str]], list[list[str]], list[list[Span]], list[list[Span]]]:
+    """Gold tags, found tags, gold spans, found spans; some of the rows are found exactly."""
+    source = random.Random(seed)
+    rows = []
+    for _ in range(source.randint(1, 8)):
+        length = source.randint(1, 9)
+        gold = random_tags(source, length)
+        rows.append((gold, gold if source.random() < 0.4 else random_tags(source, length)))
+    return (
+        [gold[0] for gold, _ in rows],
+        [found[0] for _, found in rows],
+        [gold[1] for gold, _ in rows],
+        [found[1] for _, found in rows],
+    )
+
+
+# seqeval
+
+
+@pytest.mark.parametrize("mode", [{}, {"mode": "strict", "scheme": IOB2}], ids=["default", "strict"])
+def test_scores_agree_with_seqeval(mode: dict[str, object]) -> None:
+    compared = 0
+    for seed in range(300):
+        gold_tags, found_tags, gold, found = random_rows(seed)
+        if not any(gold) and not any(found):
+            continue  # seqeval warns of a macro mean over nothing
+        compared += 1
+        scores = span_scores(count_spans(gold, found, LABELS))
+        options = {"zero_division": 0, **mode}
+        assert scores == pytest.approx(
+            {
+                "f1": reference.f1_score(gold_tags, found_tags, average="micro", **options),
+                "precision": reference.precision_score(gold_tags, found_tags, average="micro", **options),
+                "recall": reference.recall_score(gold_tags, found_tags, average="micro", **options),
+                "f1_macro": reference.f1_score(gold_tags, found_tags, average="macro", **options),
+            }
+        ), seed
+    assert compared > 250
+
+
+def test_the_table_of_labels_agrees_with_seqeval() -> None:
+    for seed in range(100):
+        gold_tags, found_tags, gold, found = random_rows(seed)
+        used = sorted({label for row in gold + found for _, _, label in row})
+        if not used:
+            continue
+        columns = reference.sequence_labeling.precision_recall_fscore_support(
+            gold_tags, found_tags, average=None, zero_division=0
+        )
+        table = per_label(count_spans(gold, found, LABELS), LABELS)
+        assert list(table) == LABELS
+        for place, label in enumerate(used):
+            names = ("precision", "recall", "f1", "support")
+            assert table[label] == pytest.approx(
+                {name: column[place] for name, column in zip(names, columns, strict=True)}
+            )
+
+
+# Counts
+
+
+@quick
+@given(span_rows)
+def test_counts_of_nested_spans_agree_with_plain_sets(rows: list[tuple[list[Span], list[Span]]]) -> None:
+    counts = count_spans([gold for gold, _ in rows], [found for _, found in rows], LABELS)
+    assert counts.shape == (len(rows), len(LABELS), 3)
+    assert counts.dtype == np.int64
+    for row, (gold, found) in enumerate(rows):
+        for place, label in enumerate(LABELS):
+            wanted = {(start, end) for start, end, name in gold if name == label}
+            given_ = {(start, end) for start, end, name in found if name == label}
+            assert counts[row, place].tolist() == [len(wanted & given_), len(given_), len(wanted)]
+
+
+def test_a_span_is_right_only_if_start_end_and_label_are() -> None:
+    found = [(0, 5, "PER"), (1, 4, "PER"), (0, 3, "PER"), (0, 4, "ORG"), (0, 4, "PER"), (0, 4, "PER")]
+    counts = count_spans([[(0, 4, "PER")]], [found], ["PER", "ORG"])
+    assert counts.tolist() == [[[1, 4, 1], [0, 1, 0]]]
+
+
+def test_equal_spans_of_different_rows_do_not_meet() -> None:
+    counts = count_spans([[(0, 1, "PER")], []], [[], [(0, 1, "PER")]], ["PER"])
+    assert counts.tolist() == [[[0, 0, 1]], [[0, 1, 0]]]
+
+
+def test_relations_are_counted_like_spans_and_have_a_direction() -> None:
+    gold = [[((0, 2), (3, 5), "owns"), ((3, 5), (0, 2), "owned")]]
+    found = [[((0, 2), (3, 5), "owns"), ((0, 2), (3, 5), "owned")]]
+    assert count_spans(gold, found, ["owns", "owned"]).tolist() == [[[1, 1, 1], [0, 1, 1]]]
+
+
+def test_rows_may_be_read_only_once() -> None:
+    gold, found = [iter([(0, 1, "PER")])], [iter([(0, 1, "PER")])]
+    assert count_spans(gold, found, ["PER"]).tolist() == [[[1, 1, 1]]]
+
+
+def test_unknown_labels_are_refused_in_gold_and_in_found() -> None:
+    known, unknown = [[(0, 1, "PER")]], [[(0, 1, "per")]]
+    for gold, found in ((known, unknown), (unknown, known)):
+        with pytest.raises(ValueError, match="'per' in row 0 is not one of the 1 labels"):
+            count_spans(gold, found, ["PER"])
+
+
+def test_unequal_numbers_of_rows_are_refused() -> None:
+    for counted in (lambda: count_spans([[]], [], LABELS), lambda: nested_recall([[]], [])):
+        with pytest.raises(ValueError, match="1 gold rows but 0 found rows"):
+            counted()
+
+
+# Scores
+
+
+def test_scores_worked_out_by_hand() -> None:
+    scores = span_scores(np.array([[3, 4, 6], [1, 1, 1], [0, 0, 0], [0, 3, 0]]))
+    assert scores == pytest.approx(
+        {"f1": 2 * 4 / (8 + 7), "precision": 4 / 8, "recall": 4 / 7, "f1_macro": (0.6 + 1 + 0) / 3}
+    )
+
+
+def test_nothing_to_count_scores_zero_without_a_warning() -> None:
+    zero = {"f1": 0.0, "precision": 0.0, "recall": 0.0, "f1_macro": 0.0}
+    assert span_scores(count_spans([[], []], [[], []], LABELS)) == zero
+    assert span_scores(count_spans([], [], LABELS)) == zero
+    assert span_scores(count_spans([[(0, 1, "PER")]], [[]], LABELS)) == zero
+
+
+def test_counts_may_be_summed_before_or_after() -> None:
+    _, _, gold, found = random_rows(5)
+    counts = count_spans(gold, found, LABELS)
+    assert span_scores(counts) == span_scores(counts.sum(axis=0))
+    assert per_label(counts, LABELS) == per_label(counts.sum(axis=0), LABELS)
+
+
+def test_the_table_has_the_shape_of_the_one_of_classes() -> None:
+    table = per_label(count_spans([[(0, 1, "PER")]], [[(0, 1, "PER")]], ["PER", "ORG"]), ["PER", "ORG"])
+    like = per_class(["PER"], ["PER"], ["PER", "ORG"])
+    assert table == like
+    assert [list(row) for row in table.values()] == [list(row) for row in like.values()]
+    assert all(type(value) is float for row in table.values() for value in row.values())
+
+
+def test_resampled_counts_score_as_the_resampled_rows_do() -> None:
+    _, _, gold, found = random_rows(3)
+    counts = count_spans(gold, found, LABELS)
+    rows = np.random.default_rng(0).integers(len(gold), size=len(gold))
+    again = count_spans([gold[row] for row in rows], [found[row] for row in rows], LABELS)
+    assert span_scores(counts[rows].sum(axis=0)) == span_scores(again)
+
+
+def test_a_thousand_resamples_of_many_rows_take_little_time() -> None:
+    counts = np.random.default_rng(0).integers(3, size=(3_000, 4, 3))
+    begin = time.perf_counter()
+    low, high = intervals_of(lambda rows: span_scores(counts[rows]), len(counts), ["f1"])["f1"]
+    assert time.perf_counter() - begin < 5
+    assert low < span_scores(counts)["f1"] < high
+
+
+# Nesting
+
+
+def plain_nested_recall(rows: list[tuple[list[Span], list[Span]]]) -> dict[str, float]:
+    """Every gold span compared with every other one."""
+    hits: dict[str, list[bool]] = {"inside": [], "outside": [], "flat": []}
+    for gold, found in rows:
+        for span in set(gold):
+            others = [other for other in gold if other[:2] != span[:2]]
+            inside = any(other[0] <= span[0] and span[1] <= other[1] for other in others)
+            outside = any(span[0] <= other[0] and other[1] <= span[1] for other in others)
+            if inside:
+                hits["inside"].append(span in found)
+            if outside:
+                hits["outside"].append(span in found)
+            if not inside and not outside:
+                hits["flat"].append(span in found)
+    recalls = {place: sum(marks) / len(marks) if marks else 0.0 for place, marks in hits.items()}
+    return recalls | {f"{place}_support": float(len(marks)) for place, marks in hits.items()}
+
+
+@quick
+@given(span_rows)
+def test_nested_recall_agrees_with_comparing_all_pairs(rows: list[tuple[list[Span], list[Span]]]) -> None:
+    assert nested_recall([gold for gold, _ in rows], [found for _, found in rows]) == plain_nested_recall(rows)
+
+
+def test_nested_recall_worked_out_by_hand() -> None:
+    gold = [[(0, 9, "ORG"), (0, 4, "LOC"), (10, 12, "PER"), (11, 14, "PER")], [(0, 4, "LOC")]]
+    found = [[(0, 9, "ORG"), (0, 4, "ORG"), (10, 12, "PER")], [(0, 4, "LOC")]]
+    assert nested_recall(gold, found) == {
+        "inside": 0.0,
+        "outside": 1.0,
+        "flat": 2 / 3,
+        "inside_support": 1.0,
+        "outside_support": 1.0,
+        "flat_support": 3.0,
+    }
+
+
+def test_equal_bounds_with_two_labels_are_flat() -> None:
+    row = [[(0, 4, "LOC"), (0, 4, "ORG")]]
+    scores = nested_recall(row, row)
+    assert (scores["inside_support"], scores["outside_support"], scores["flat_support"]) == (0, 0, 2)
+
+
+def test_the_middle_of_three_is_both_inside_and_outside() -> None:
+    row = [[(0, 9, "LOC"), (2, 8, "LOC"), (3, 4, "LOC")]]
+    scores = nested_recall(row, row)
+    assert (scores["inside_support"], scores["outside_support"], scores["flat_support"]) == (2, 2, 0)
+
+
+def test_span_metrics_need_no_torch() -> None:
+    code = "import sys, weft.metrics.spans; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
