@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, demo, embed, evaluate, inspect, predict, train
+from weft.cli import check, demo, embed, evaluate, inspect, predict, train, vocab
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
+app.command("vocab")(vocab.vocab)
 
 
 def main() -> None:

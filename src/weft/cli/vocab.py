@@ -1,0 +1,140 @@
+"""`weft vocab`: a vocabulary of word pieces, learned from texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from weft.text.tokenizer import Tokenizer
+
+
+def vocab(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to make; without FILE, the folder that --show reads.")
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Texts: .txt (one per line), .csv, .tsv, .jsonl, .parquet."),
+    ] = None,
+    kind: Annotated[
+        Literal["wordpiece", "bpe", "unigram"],
+        typer.Option(help="BERT's pieces, byte pairs (no character is unknown), or the likeliest pieces."),
+    ] = "wordpiece",
+    size: Annotated[
+        int, typer.Option(min=6, help="Pieces at most, of which 5 are special tokens and others single characters.")
+    ] = 30_000,
+    min_frequency: Annotated[
+        int, typer.Option(min=1, help="Two pieces are joined where they meet this often; with unigram always 2.")
+    ] = 2,
+    lowercase: Annotated[bool, typer.Option("--lowercase/--cased", help="Read all letters as small ones.")] = True,
+    accents: Annotated[
+        bool | None,
+        typer.Option("--accents/--no-accents", help="Keep accents or strip them; kept only if --cased by default."),
+    ] = None,
+    column: Annotated[str, typer.Option(help="Column that holds the text.")] = "text",
+    show: Annotated[str | None, typer.Option(help="Words to cut into pieces when done.")] = None,
+) -> None:
+    """Learn a vocabulary from texts, for an encoder that is to be trained from scratch.
+
+    Files may be of any size. The folder is a tokenizer that weft and transformers load. With --show and no FILE, the
+    vocabulary of an existing folder cuts the words.
+
+    Example: [cyan]weft vocab notes.txt more.csv --kind bpe --size 8000 --output pieces --show "unbelievable"[/]
+    """
+    from weft.text.tokenizer import Tokenizer
+
+    if not files and show is None:
+        raise typer.BadParameter("give at least one FILE to learn from, or --show to cut words by an existing folder")
+    if files:
+        tokenizer = _learn(files, kind, size, min_frequency, lowercase, accents, column, output)
+    else:
+        tokenizer = Tokenizer.from_folder(output)
+    if show is not None:
+        _show_words(tokenizer, show)
+
+
+def _learn(
+    files: list[Path],
+    kind: Literal["wordpiece", "bpe", "unigram"],
+    size: int,
+    min_frequency: int,
+    lowercase: bool,
+    accents: bool | None,
+    column: str,
+    target: Path,
+) -> Tokenizer:
+    """Learn, write and measure, with a bar for each reading and a clock for the rest."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from weft.cli.progress import console, counting
+    from weft.text.vocabulary import check_target, learn_vocabulary, measure, parts, save_vocabulary
+
+    check_target(target)
+    texts = words = 0
+    clock = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
+    )
+
+    def watched(items: Iterable[str], total: int | None) -> Iterator[str]:
+        nonlocal texts, words
+        for text in counting(items, total, "reading" if total is None else "counting words"):
+            if total is None:
+                texts += 1
+                words += sum(len(part.split()) for part in parts(text))
+            yield text
+        if total is not None:
+            clock.add_task(f"choosing {size:,} pieces")
+            clock.start()
+
+    try:
+        tokenizer = learn_vocabulary(
+            files,
+            kind,
+            size,
+            min_frequency=min_frequency,
+            lowercase=lowercase,
+            strip_accents=None if accents is None else not accents,
+            column=column,
+            progress=watched,
+        )
+    finally:
+        clock.stop()
+    save_vocabulary(tokenizer, target)
+    sample = measure(tokenizer, files, column)
+    rows = {
+        "kind": kind,
+        "pieces": f"{tokenizer.size:,}" + (f" (of {size:,} asked for)" if tokenizer.size < size else ""),
+        "texts read": f"{texts:,}",
+        "words read": f"{words:,}",
+        "tokens per word": f"{sample.tokens / max(1, sample.words):.2f}",
+        "unknown tokens": f"{sample.unknown / max(1, sample.tokens):.2%}",
+    }
+    _print_table(rows, "vocabulary")
+    if tokenizer.size < size:
+        reason = "hardly need more" if kind == "unigram" else f"have no more that occur {min_frequency} times"
+        console.print(f"The texts {reason}: there are fewer pieces than asked for.", style="yellow", soft_wrap=True)
+    console.print(f"tokenizer: {target}", markup=False, soft_wrap=True)
+    return tokenizer
+
+
+def _show_words(tokenizer: Tokenizer, words: str) -> None:
+    from weft.text.vocabulary import segment_word
+
+    _print_table({word: " ".join(segment_word(tokenizer, word)) for word in words.split()}, "word", "pieces")
+
+
+def _print_table(rows: dict[str, str], first: str, second: str = "") -> None:
+    """Two columns, nothing in them read as markup or emoji, and nothing cut off."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from weft.cli.progress import output
+
+    table = Table(first, second)
+    for name, value in rows.items():
+        table.add_row(Text(name, overflow="fold"), Text(value, overflow="fold"))
+    output.print(table)

@@ -1,0 +1,274 @@
+"""Which tokens are hidden from the encoder, and behind what: single tokens, whole words, or spans of words.
+
+All functions work on the packed line of T tokens of a whole batch and choose about `share` of its ordinary tokens. What
+is chosen together (a token, a word, a span) meets one fate together: 80 % become the mask, 10 % are replaced by tokens
+drawn from the corpus's unigram distribution, 10 % stay as they are. Nothing is remembered between calls, so the same
+generator state gives the same masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.integer[Any]]
+Flags = NDArray[np.bool_]
+
+MASKED, REPLACED = 0.8, 0.1  # shares of the chosen; the rest is kept
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A batch after masking. Only span masking fills the last two."""
+
+    ids: Integers  # (T,) what the encoder sees
+    places: Integers  # (M,) the chosen places, ascending
+    gold: Integers  # (M,) the ids that stood there
+    spans: Integers | None = None  # (M, 2) the places just outside the left and the right end of each place's span
+    offset: Integers | None = None  # (M,) each place's distance from its span's first token, in tokens
+
+
+class Unigrams:
+    """Tokens by their frequency in a corpus, from counts (V,) in which special ids are zero."""
+
+    def __init__(self, counts: Integers) -> None:
+        self._below = np.cumsum(counts, dtype=np.int64)
+        if not len(counts) or np.min(counts) < 0 or self._below[-1] == 0:
+            raise ValueError("unigram counts must not be negative, and at least one must be above 0")
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+        """Ids (size,), each drawn with its share of the counts."""
+        return np.searchsorted(self._below, rng.integers(self._below[-1], size=size), side="right")
+
+
+def mask_tokens(
+    ids: Integers,
+    special: Flags,
+    mask_id: int,
+    unigrams: Unigrams,
+    rng: np.random.Generator,
+    share: float = 0.15,
+) -> Masked:
+    """Hide single tokens.
+
+    The number chosen is `share` of the ordinary tokens, rounded up or down at random so that the share is met on
+    average, but never 0 while there is an ordinary token. A short row may have none; the batch always has one.
+
+    Args:
+        ids: (T,).
+        special: (T,), tokens that are never chosen.
+    """
+    _check_share(share)
+    places = np.flatnonzero(~special)
+    places = places[_choose(len(places), share, rng)]
+    return _hide(ids, places, np.arange(len(places)), mask_id, unigrams, rng)
+
+
+def mask_words(
+    ids: Integers,
+    special: Flags,
+    word_of: Integers,
+    mask_id: int,
+    unigrams: Unigrams,
+    rng: np.random.Generator,
+    share: float = 0.15,
+) -> Masked:
+    """Hide whole words: all tokens of a word or none, and all in the same way.
+
+    Words are chosen regardless of their length, `share` of them, so that `share` of the tokens is met on average.
+
+    Args:
+        ids: (T,).
+        special: (T,), tokens that are never chosen; a word ends before one.
+        word_of: (T,), equal for tokens of one word, different for neighbouring words, -1 for special tokens.
+    """
+    _check_share(share)
+    starts, ends = _words(special | (word_of < 0), word_of)
+    chosen = _choose(len(starts), share, rng)
+    places, unit = _expand(starts[chosen], ends[chosen])
+    return _hide(ids, places, unit, mask_id, unigrams, rng)
+
+
+def mask_spans(
+    ids: Integers,
+    special: Flags,
+    word_of: Integers,
+    row_of: Integers,
+    mask_id: int,
+    unigrams: Unigrams,
+    rng: np.random.Generator,
+    share: float = 0.15,
+    p: float = 0.2,
+    longest: int = 10,
+) -> Masked:
+    """Hide spans of whole words, each with an unmasked token of its own row on either side.
+
+    Lengths in words follow the geometric law of `p`, cut off at `longest` (or at the words of the longest row, where
+    all are shorter). They are drawn before their places are, and a span that finds no room in one row goes to another,
+    so that long spans are as frequent as they should be. `share` of the words is hidden on average, over the batch and
+    not in every row. No span crosses a row or a special token, and two spans never touch.
+
+    Args:
+        ids: (T,).
+        special: (T,), tokens that are never chosen but may stand just outside a span.
+        word_of: (T,), equal for tokens of one word, different for neighbouring words, -1 for special tokens.
+        row_of: (T,), equal for the tokens of a row, which lie together.
+    """
+    _check_share(share)
+    if not 0 < p < 1 or longest < 1:
+        raise ValueError(f"p is {p} and longest is {longest}, but 0 < p < 1 and longest ≥ 1 are needed")
+    barred = special | (word_of < 0)
+    starts, ends = _words(barred, word_of, row_of)
+    stretches = _stretches(barred, row_of, starts, ends)
+    first, length = _place_spans(stretches, share, length_law(p, longest), rng)
+    left, right = starts[first], ends[first + length - 1]
+    places, unit = _expand(left, right)
+    hidden = _hide(ids, places, unit, mask_id, unigrams, rng)
+    outside = np.stack([left - 1, right], axis=1)
+    return Masked(hidden.ids, hidden.places, hidden.gold, outside[unit], places - left[unit])
+
+
+def length_law(p: float, longest: int) -> NDArray[np.float64]:
+    """The probabilities (longest,) of the span lengths 1, 2, … under the geometric law cut off at `longest`."""
+    weights = p * (1 - p) ** np.arange(longest)
+    return np.asarray(weights / weights.sum())
+
+
+def _check_share(share: float) -> None:
+    if not 0 < share < 1:
+        raise ValueError(f"share is {share}, but must lie between 0 and 1")
+
+
+def _choose(count: int, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """`share` of the numbers below `count`, ascending; every set of that size is as likely as any other."""
+    size = min(count, max(1, int(share * count + rng.random())))
+    return np.sort(rng.choice(count, size, replace=False, shuffle=False)) if count else np.empty(0, np.int64)
+
+
+def _hide(
+    ids: Integers, places: Integers, unit: Integers, mask_id: int, unigrams: Unigrams, rng: np.random.Generator
+) -> Masked:
+    """Mask, replace or keep the chosen places; those of one unit, numbered from 0 without gaps, share their fate."""
+    units = int(unit[-1]) + 1 if len(unit) else 0
+    fate = rng.random(units)[unit]
+    hidden = ids.copy()
+    hidden[places[fate < MASKED]] = mask_id
+    replaced = places[(fate >= MASKED) & (fate < MASKED + REPLACED)]
+    hidden[replaced] = unigrams.draw(rng, len(replaced))
+    return Masked(hidden, places, ids[places])
+
+
+def _words(barred: Flags, word_of: Integers, row_of: Integers | None = None) -> tuple[Integers, Integers]:
+    """The first place of every word and the place after its last, both (W,)."""
+    border = np.ones(len(barred) + 1, np.bool_)  # whether something new begins at a place
+    border[1:-1] = (word_of[1:] != word_of[:-1]) | barred[1:] | barred[:-1]
+    if row_of is not None:
+        border[1:-1] |= row_of[1:] != row_of[:-1]
+    borders = np.flatnonzero(border)
+    ordinary = ~barred[borders[:-1]]
+    return borders[:-1][ordinary], borders[1:][ordinary]
+
+
+def _expand(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
+    """The places of all stretches [start, end), ascending as they are, and the number of the stretch of each."""
+    sizes = ends - starts
+    unit = np.repeat(np.arange(len(starts)), sizes)
+    return np.arange(len(unit)) + (starts - np.cumsum(sizes) + sizes)[unit], unit
+
+
+def _stretches(barred: Flags, row_of: Integers, starts: Integers, ends: Integers) -> Integers:
+    """Runs of words among which spans may lie, as first word and number of words, (R, 2).
+
+    A run ends at a special token or at the end of a row. Where a row does not begin or end with a special token, its
+    outermost word can only stand outside a span, and is left out.
+    """
+    if not len(starts):
+        return np.empty((0, 2), np.int64)
+    begins = np.ones(len(starts), np.bool_)
+    begins[1:] = (starts[1:] != ends[:-1]) | (row_of[starts[1:]] != row_of[starts[:-1]])
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(starts)) - 1
+    before, after = starts[first] - 1, ends[last]
+    bare_left = (before < 0) | (row_of[before] != row_of[starts[first]])
+    bare_right = (after == len(barred)) | (row_of[np.minimum(after, len(barred) - 1)] != row_of[starts[last]])
+    runs = np.stack([first + bare_left, last - first + 1 - bare_left - bare_right], axis=1)
+    return runs[runs[:, 1] > 0]
+
+
+def _place_spans(
+    stretches: Integers, share: float, law: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """The first word and the length of every span, both (K,), ascending."""
+    if not len(stretches):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    words: list[int] = stretches[:, 1].tolist()
+    law = law[: max(words)] / law[: max(words)].sum()
+    dealt = _deal(words, share, law, rng)
+    chance = iter(rng.random(2 * sum(map(len, dealt))).tolist())  # one call for all is faster than a call per stretch
+    firsts: list[int] = []
+    lengths: list[int] = []
+    for at, room, mine in zip(stretches[:, 0].tolist(), words, dealt, strict=True):
+        # Every span but the last brings the word after it, which keeps it from its neighbour.
+        free = room - sum(mine) - len(mine) + 1
+        gaps = _gaps(free, len(mine), chance)
+        # The span that took too much was drawn last and tends to be long; it should not always stand last.
+        for gap, length in zip(gaps, sorted(mine, key=lambda _: next(chance)), strict=True):
+            firsts.append(at + gap)
+            lengths.append(length)
+            at += gap + length + 1
+    return np.array(firsts, np.int64), np.array(lengths, np.int64)
+
+
+def _deal(words: list[int], share: float, law: NDArray[np.float64], rng: np.random.Generator) -> list[list[int]]:
+    """The lengths of the spans of every stretch, as they were drawn.
+
+    Stretches earn `share` of their words, and spans are drawn while anything earned is left; what the last one takes
+    too much, the next stretch pays. Whether a span is drawn never depends on its own length, hence the lengths keep
+    their law. What is owed at the beginning is drawn as if spans had gone on like this for ever before (a random part
+    of a span, met the more likely the longer it is), hence the average is `share` for a batch of any size,
+    but for one so small that its only span had to be asked for.
+    """
+    sizes = np.arange(1, len(law) + 1)
+    owed = rng.random() * rng.choice(sizes, p=law * sizes / (law @ sizes))
+    draws = iter(rng.choice(sizes, int(share * sum(words)) + 1, p=law).tolist())  # each takes 1 or more of what is left
+    room = [count + 1 for count in words]  # a span needs its length and one more
+    dealt: list[list[int]] = [[] for _ in words]
+    homeless: list[int] = []
+    left = -owed
+    for stretch, count in enumerate(words):
+        left += share * count
+        while left > 0:
+            length = next(draws)
+            left -= length
+            if room[stretch] > length:
+                dealt[stretch].append(length)
+                room[stretch] -= length + 1
+            else:
+                homeless.append(length)
+    if not homeless and not any(dealt):
+        homeless = [next(draws)]
+    for length in homeless:
+        roomy = [stretch for stretch, free in enumerate(room) if free > length]
+        if roomy:  # else every row is full, and the span is given up
+            stretch = roomy[int(rng.integers(len(roomy)))]
+            dealt[stretch].append(length)
+            room[stretch] -= length + 1
+    return dealt
+
+
+def _gaps(free: int, spans: int, chance: Iterator[float]) -> list[int]:
+    """The words before each span, where `free` words are left over; every way to spread them is equally likely.
+
+    Words and spans stand in a line of `free + spans`, of which a random subset are the spans. The subset grows by one
+    member for each limit: a number up to the limit, or the limit itself where that number is taken.
+    """
+    taken: set[int] = set()
+    for limit in range(free, free + spans):
+        number = int(next(chance) * (limit + 1))
+        taken.add(limit if number in taken else number)
+    bars = sorted(taken)
+    return [bar - before - 1 for before, bar in zip([-1, *bars], bars, strict=False)]
