@@ -17,9 +17,9 @@ FLOORS = [
     {"cli", "serve", "__main__"},
     {"training", "experiment", "reports", "demo", "checks", "export"},
     {"model"},
-    {"predict", "predict_files", "evaluate", "inspect", "embed", "vectors", "data"},
+    {"predict", "predict_files", "evaluate", "inspect", "embed", "vectors", "data", "corpora"},
     {"network"},
-    {"tasks", "conditioning"},
+    {"tasks", "bases", "conditioning"},
     {"targets", "pooling", "losses", "layers", "heads", "encoder", "checkpoints"},
     {"text", "sampling", "metrics", "baselines", "lookup", "tensors", "records", "spec", "files", "errors"},
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect as introspection
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import weft
 from weft.cli import main as cli
@@ -20,11 +23,22 @@ from weft.conditioning import Conditioning
 from weft.embed import load_encoder
 from weft.encoder.seams import Seams
 from weft.errors import ConfigError, DataError
-from weft.inspect import Inspection, LeafSeams, Place, count_pulls, explained_score, find_words, inspect, unread_spans
+from weft.inspect import (
+    Inspection,
+    LeafSeams,
+    Place,
+    check_explicable,
+    count_pulls,
+    explained_score,
+    find_words,
+    inspect,
+    unread_spans,
+)
 from weft.network import Network
 from weft.predict import predict
 from weft.records import Content
-from weft.reports.attention import render_attention
+from weft.reports.attention import marks_of, render_attention
+from weft.reports.marks import LOOKS, Mark, Piece, legend, looks_of, paint, stack
 from weft.spec import parse
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
@@ -45,13 +59,22 @@ TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "apart": ({"kind": "pair_classification", "encode": "siamese"}, ["no", "yes"]),
     "alike": ({"kind": "similarity"}, [0.0, 5.0]),
 }
+SPANS = [((0, 1, "PER"), (0, 1, "LOC"))]
+WORD_TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "crf": ({"kind": "tagging"}, SPANS),
+    "greedy": ({"kind": "tagging", "decoder": "greedy", "overlap": 8}, SPANS),
+    "combined": ({"kind": "tagging", "decoder": "constrained", "decide": "combined", "overlap": 3}, SPANS),
+    "parts": ({"kind": "tagging", "scheme": "plain"}, SPANS),
+    "nested": ({"kind": "spans", "max_width": 3, "overlap": 8}, SPANS),
+    "flat": ({"kind": "spans", "max_width": 3, "flat": True, "content": "attention"}, SPANS),
+}
 
 
-def build(encoder: str, conditioning: str = "none", **options: Any) -> Network:
+def build(encoder: str, conditioning: str = "none", kinds: dict[str, Any] | None = None, **options: Any) -> Network:
     source = load_encoder(encoder)
     source.encoder.pooler = None
-    tasks = {name: parse(Task, given) for name, (given, _) in TASKS.items()}
-    targets = {name: tasks[name].learn(golds) for name, (_, golds) in TASKS.items()}
+    tasks = {name: parse(Task, given) for name, (given, _) in (kinds or TASKS).items()}
+    targets = {name: tasks[name].learn(golds) for name, (_, golds) in (kinds or TASKS).items()}
     torch.manual_seed(1)
     method = parse(Conditioning, {"kind": conditioning, **options})
     network = Network(source.encoder, source.tokenizer, tasks, targets, method).eval()
@@ -63,6 +86,17 @@ def build(encoder: str, conditioning: str = "none", **options: Any) -> Network:
 @pytest.fixture(scope="module")
 def plain(small_encoder: str) -> Network:
     return build(small_encoder)
+
+
+@pytest.fixture(scope="module")
+def marking(small_encoder: str) -> Network:
+    """Tasks that mark words, some but not all of them: null scores are moved by what a random model needs for that."""
+    network = build(small_encoder, kinds=WORD_TASKS)
+    moved = {"crf": -3.0, "greedy": -3.0, "combined": -2.0, "nested": 3.0, "flat": -3.0}
+    with torch.no_grad():
+        for name, by in moved.items():
+            network.heads[f"<{name}>"].get_parameter("1.bias")[0] += by
+    return network
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +331,7 @@ class Reader(HTMLParser):
         self.tags.append(tag)
         if tag != "meta":
             self.open.append(tag)
-        if ("class", "text") in attrs:
+        if (dict(attrs).get("class") or "").split()[:1] == ["text"]:
             self.painting = True
             assert ("dir", "auto") in attrs
             self.texts.append("")
@@ -369,6 +403,249 @@ def test_every_kind_of_answer_has_its_page(labelled: Network, task: str, texts: 
         assert f"<b>{found.prediction['score']:.2f}</b>" in page
 
 
+def test_a_score_has_a_higher_and_a_lower_side_instead_of_an_answer(labelled: Network) -> None:
+    number, label = (
+        render_attention([[inspect(labelled, task, texts)]], ["m"])
+        for task, texts in (("alike", PAIR), ("size", (TEXT,)))
+    )
+    assert "speaks for the answer" in label
+    assert "speaks for the answer" not in number
+    assert "against it" not in number
+    assert number.count("for a lower score") == 3  # legend, heading, sums
+    assert "lower score" not in label
+
+
+def test_hostile_words_that_were_not_read_stay_text(plain: Network) -> None:
+    hostile = LONG + "<script>alert('x')</script><img src=x onerror=alert(1)>"
+    found = inspect(plain, "size", (hostile,))
+    ((start, end),) = found.rows[0].texts[0].unread
+    assert "<script>" in hostile[start:end]
+    page = render_attention([[found]], ["m"])
+    reader = read_page(page)
+    assert reader.texts == [hostile, hostile]
+    assert not {"script", "img"} & set(reader.tags)
+
+
+def values_by_hand(network: Network, task: str, text: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Reading, scores, embedded tokens as a leaf, and the attention of the last layer's first tokens."""
+    (reading,) = network.encode(task, [Content((text,))])
+    states, values, leaf = tensors_by_hand(network, task, (text,))
+    return reading, values, leaf, states.attention[1].weights.detach().mean(1)
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "windows"])
+@pytest.mark.parametrize("task", sorted(WORD_TASKS))
+def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Network, task: str, text: str) -> None:
+    found = inspect(marking, task, (text,))
+    (answer,) = predict(marking, [{task: Content((text,))}])
+    given = answer.predictions[task]
+    assert [(one["start"], one["end"], one["label"]) for one in found.prediction] == [
+        (one["start"], one["end"], one["label"]) for one in given
+    ]
+    assert [one["score"] for one in found.prediction] == pytest.approx([one["score"] for one in given], abs=1e-5)
+    assert given
+    assert found.explained == tuple(dict.fromkeys(one["label"] for one in given))
+    assert found.pooling == "words"
+
+    reading, values, leaf, weights = values_by_hand(marking, task, text)
+    score = sum(score_by_hand(marking, task, reading, values, one) for one in given)
+    (gradient,) = torch.autograd.grad(score, leaf)
+    tokens = (gradient * leaf).sum(1).detach()
+    toward = dict.fromkeys(zip(reading.words.starts, reading.words.ends, strict=True), 0.0)
+    special = torch.zeros(99)
+    starts = marking.collate(task, [reading]).starts.tolist()
+    for start, row in zip(starts, reading.rows, strict=True):  # every copy of a token counts, also in a second window
+        for place, (own, (begin, end)) in enumerate(zip(row.texts, row.offsets, strict=True)):
+            if own is None:
+                special[row.ids[place]] += tokens[start + place]
+            else:
+                (word,) = [one for one in toward if one[0] <= begin and end <= one[1]]
+                toward[word] += float(tokens[start + place])
+    total = sum(map(abs, toward.values())) + float(special.abs().sum())
+    assert [(word.start, word.end) for word in words_of(found)] == list(toward)
+    assert [word.attribution for word in words_of(found)] == pytest.approx(
+        [one / total for one in toward.values()], abs=1e-4
+    )
+    places = [
+        (int(word), starts[row] + place)
+        for word, row, place in zip(
+            reading.by_word.word, reading.by_word.row.tolist(), reading.by_word.place.tolist(), strict=True
+        )
+    ]
+    for number, word in enumerate(words_of(found)):
+        own_tokens = [place for at, place in places if at == number]
+        assert word.attention == pytest.approx(float(weights[own_tokens].sum()), abs=1e-6)
+    outside = [
+        float(weights[start + place])
+        for start, row in zip(starts, reading.rows, strict=True)
+        for place, own in enumerate(row.texts)
+        if own is None
+    ]
+    assert found.rows[0].special_attention == pytest.approx(sum(outside) / len(reading.rows), abs=1e-6)
+    assert found.rows[0].windows == len(reading.rows)
+    assert (len(reading.rows) > 1) == (text == LONG)
+
+
+def score_by_hand(network: Network, task: str, reading: Any, values: torch.Tensor, one: dict[str, Any]) -> Any:
+    """The score of one mark, found by looking for its words one after the other."""
+    target: Any = network.targets[task]
+    bounds = list(zip(reading.words.starts, reading.words.ends, strict=True))
+    inside = [number for number, (start, end) in enumerate(bounds) if one["start"] <= start and end <= one["end"]]
+    if task in ("nested", "flat"):
+        spans = [
+            (first, last) for first in range(len(bounds)) for last in range(first, min(first + 3, len(bounds)))
+        ]  # fmt: skip
+        return values[spans.index((inside[0], inside[-1])), 1 + target.labels.index(one["label"])]
+    going_on = [f"I-{one['label']}"] * (len(inside) - 1)
+    tags = [one["label"]] if task == "parts" else [f"B-{one['label']}", *going_on]
+    total: Any = 0
+    for number, tag in zip(inside, tags, strict=True):
+        own = [place for place, word in enumerate(reading.by_word.word.tolist()) if word == number]
+        own = own if task == "combined" else own[:1]
+        column = target.tags.index(tag)
+        if task == "greedy" and float(values[own[0]].argmax()) != column:  # a span that begins with I-
+            column = target.tags.index(f"I-{one['label']}")
+        total = total + values[own, column].mean()
+    return total
+
+
+@pytest.mark.parametrize("task", ["crf", "combined", "nested"])
+def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: str, task: str) -> None:
+    network = build(small_encoder, kinds={task: WORD_TASKS[task]})
+    bias = [weights for weights in network.heads.parameters() if weights.ndim == 1][-1]
+    with torch.no_grad():
+        bias[0] += 99
+    found = inspect(network, task, (TEXT,))
+    assert found.prediction == []
+    _, values, leaf, _ = values_by_hand(network, task, TEXT)
+    if task == "combined":
+        (reading,) = network.encode(task, [Content((TEXT,))])
+        of = torch.from_numpy(reading.by_word.word)
+        values = torch.stack([values[of == number].mean(0) for number in range(len(reading.by_word))])
+    best = int(values[:, 1:].amax(0).argmax())
+    labels: Any = network.targets[task].labels  # type: ignore[attr-defined]
+    assert found.explained == (labels[best if task == "nested" else best // 2],)
+    (gradient,) = torch.autograd.grad(values[:, 1:].max(), leaf)
+    first = float((gradient * leaf).sum(1)[1].detach())
+    word = words_of(found)[0]
+    assert (word.attribution > 0) == (first > 0)
+    page = render_attention([[found]], ["m"])
+    assert "<b>no marks</b>" in page
+    assert "the likeliest mark, which was not given" in page
+    assert read_page(page).texts == [TEXT, TEXT]
+
+
+@pytest.mark.parametrize("task", sorted(WORD_TASKS))
+def test_a_text_without_words_has_no_marks(marking: Network, task: str) -> None:
+    for text in ("", " \n"):
+        found = inspect(marking, task, (text,))
+        assert found.prediction == []
+        assert found.explained == ()
+        assert words_of(found) == []
+        assert "(no words)" in render_attention([[found]], ["m"])
+
+
+def test_answers_that_nobody_can_explain_are_refused(marking: Network) -> None:
+    with pytest.raises(ConfigError, match="'odd' cannot be inspected"):
+        check_explicable("odd", object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [TEXT + " <script>x</script>", LONG, "שלום עולם 👩‍👧 cafe\u0301 ❤️"])
+@pytest.mark.parametrize("task", ["crf", "nested"])
+def test_the_page_shows_the_marks_first_and_keeps_the_text(marking: Network, task: str, text: str) -> None:
+    found = inspect(marking, task, (text,))
+    page = render_attention([[found], [found]], ["m"])
+    reader = read_page(page)
+    assert reader.texts == [text] * (6 if found.prediction else 4)
+    assert "script" not in reader.tags
+    assert not re.search(r"https?:|url\(|@import", page)
+    assert page.count('<td class="number">') == 2 * 3 * len(found.prediction)
+    assert ("overlapping windows" in page) == (text == LONG)
+    assert "reads its answers from the words themselves" in page
+    if found.prediction:
+        assert page.index('class="text marked"') < page.index("Where the first token looked")
+
+
+def test_an_accent_and_a_skin_tone_are_painted_with_what_they_belong_to() -> None:
+    text = "cafe\u0301 👍🏽 x"
+    given = [{"start": 0, "end": 4, "label": "a", "score": 0.5}, {"start": 6, "end": 7, "label": "b", "score": 0.5}]
+    assert [(mark.start, mark.end) for mark in marks_of(given, text)] == [(0, 5), (6, 8)]
+
+
+SOME = st.lists(
+    st.tuples(st.integers(0, 24), st.integers(1, 12), st.sampled_from(["a", "b", "a long name of a label"]))
+)
+
+
+@given(text=st.text(max_size=30), spans=SOME)
+def test_painted_text_is_the_text_and_no_character_loses_a_mark(text: str, spans: list[tuple[int, int, str]]) -> None:
+    marks = [Mark(start, start + width, label) for start, width, label in spans]
+    reader = Painted(paint(text, marks, looks_of(label for *_, label in spans)))
+    if not text.strip() and not any(mark.start < len(text) for mark in marks):
+        assert reader.text == "(no words)"
+        return
+    whole = text.replace("\r\n", " \n").replace("\r", "\n")
+    assert len(reader.text) == len(text)
+    assert all(one == two or two == "�" for one, two in zip(whole, reader.text, strict=True))
+    assert all(one == two for one, two in zip(whole, reader.text, strict=True) if one.isprintable() or one in "\n\t")
+    for place, labels in enumerate(reader.labels):
+        assert sorted(labels) == sorted(mark.label for mark in marks if mark.start <= place < mark.end)
+
+
+class Painted(HTMLParser):
+    """The characters of a painted paragraph, and the labels of the marks around each."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.labels, self.open = "", [], []  # type: str, list[list[str]], list[str]
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(dict(attrs).get("title") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        self.labels += [[title for title in self.open if title]] * len(data)
+
+
+def test_marks_are_stacked_and_only_those_that_cross_are_parted() -> None:
+    def shape(pieces: list[Piece]) -> list[Any]:
+        return [(piece.mark.label, piece.start, piece.end, shape(piece.inner)) for piece in pieces]
+
+    marks = [Mark(0, 9, "out"), Mark(6, 12, "cross"), Mark(1, 4, "in"), Mark(2, 3, "deep"), Mark(1, 4, "same")]
+    assert shape(stack(marks, 20)) == [
+        ("out", 0, 9, [("in", 1, 4, [("same", 1, 4, [("deep", 2, 3, [])])]), ("cross", 6, 9, [])]),
+        ("cross", 9, 12, []),
+    ]
+    page = paint("x" * 20, marks, looks_of(mark.label for mark in marks))
+    assert '<p class="text marked" dir="auto" style="--deep:4">' in page
+    assert 'data-label="cross…"' in page
+    assert 'data-label="…cross"' in page
+    assert page.count("--in:3") == page.count("--in:2") == page.count("--in:1") == 1
+    later = [Mark(0, 9, "out"), Mark(1, 2, "flat"), Mark(3, 7, "in"), Mark(4, 5, "deep")]
+    assert [piece.height() for piece in stack(later, 9)] == [2]  # also where the deepest is not the first
+
+
+def test_every_label_has_a_name_of_its_own_and_the_first_28_a_look_of_their_own() -> None:
+    labels = [f"a_label_with_a_long_name_{place // 100}" for place in range(300)] + [f"<{n}>" for n in range(40)]
+    looks = looks_of(labels)
+    names = [look.name for look in looks.values()]
+    assert len(looks) == 43
+    assert len(set(names)) == len(names)
+    assert all(len(name) <= 16 for name in names)
+    assert len({look.kind for look in list(looks.values())[:LOOKS]}) == LOOKS == 28
+    from weft.reports.marks import STYLE
+
+    assert len(set(re.findall(r"--k: .*", STYLE))) == 28
+    assert "&lt;1&gt;" in legend(looks)
+    assert "<1>" not in legend(looks)
+
+
 @pytest.fixture(scope="module")
 def folders(plain: Network, labelled: Network, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     top = tmp_path_factory.mktemp("models")
@@ -416,6 +693,32 @@ def test_the_command_shows_a_text_and_writes_a_page(folders: tuple[Path, Path], 
     assert "plain: size" in out
     assert read_page(page.read_text("utf-8")).texts == [f"{TEXT} [b]x[/] :fox:"] * 4
     assert "layer 0 of 0 … 1 · strongest head" in page.read_text("utf-8")
+
+
+def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Run, tmp_path: Path) -> None:
+    marking.save(tmp_path / "marking")
+    hostile = "the quick fox [b]x[/] \x1b[2J <script>"
+    given = inspect(marking, "crf", (hostile,)).prediction
+    assert given
+    code, out, err = run(tmp_path / "marking", "-t", "crf", "--text", hostile, "-o", tmp_path / "page.html")
+    assert code == 0, err
+    assert f"{len(given)} mark" in out
+    assert "for what was marked: " in out
+    assert re.search(r"start +end +text +label +score", out)
+    for one in given:
+        words = re.escape(one["text"].replace("\x1b", "�"))
+        assert re.search(rf" *{one['start']} +{one['end']} +{words} +{one['label']} +{one['score']:.3f}", out)
+    assert out.count("[b]x[/]") >= 2  # the marked text, and where it looked
+    assert "\x1b" not in out
+    assert "<script>" not in (tmp_path / "page.html").read_text("utf-8")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"tokens": ["the", "quick-fox", "."]}) + "\n", encoding="utf-8")
+    code, out, err = run(tmp_path / "marking", "-t", "parts", "--input", rows)
+    assert code == 0, err
+    assert re.search(r"4 +13 +quick-fox", out)  # one word, as it was given
+    code, out, _ = run(tmp_path / "marking", "-t", "parts", "--text", LONG)
+    assert "… and 32 more marks" in out
+    assert "Read in" in out
 
 
 def test_the_command_reads_pairs_and_files_up_to_a_limit(folders: tuple[Path, Path], run: Run, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -34,6 +35,7 @@ from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.targets.score import ScoreTarget
+from weft.targets.spans import SpansTarget
 
 Record = dict[str, Any]
 HOSTILE = '<script>alert("&")</script>'
@@ -71,6 +73,19 @@ def score_task(rows: int, noise: float) -> tuple[Target, list[Gold], list[Predic
     chance = random.Random(2)
     golds: list[Gold] = [chance.uniform(0, 5) for _ in range(rows)]
     return ScoreTarget.learn(golds), golds, [{"score": float(gold) + chance.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
+
+
+def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
+    """Texts with two spans side by side and a third in the second."""
+    chance = random.Random(4)
+    golds: list[Gold] = [
+        tuple((start, end, chance.choice(labels)) for start, end in ((0, 4), (5, 20), (7, 12))) for _ in range(rows)
+    ]
+    answers = [
+        [{"start": one[0], "end": one[1], "label": one[2]} for one in gold if chance.random() < skill]  # type: ignore[index, union-attr]
+        for gold in golds
+    ]
+    return SpansTarget.learn(golds, labels, widest=4), golds, answers
 
 
 def entry(
@@ -144,6 +159,13 @@ def four_tasks() -> Record:
         "alike": entry("similarity", "pearson", score_task(90, 1.5), 0.0, 0.85),
         "intent": entry("classification", "accuracy", label_task(many, 900, 0.85), 0.06, 0.74),
     }
+
+
+def marked_task(labels: list[str]) -> Record:
+    """A task that marks spans, measured against a lookup."""
+    task = entry("spans", "f1", spans_task(labels, 60, 0.8), 0.0, 0.5)
+    task["result"]["baselines"]["lookup"] = task["result"]["baselines"].pop("tfidf")
+    return task
 
 
 @pytest.fixture(scope="module")
@@ -295,6 +317,58 @@ def test_numbers_that_are_not_finite_are_shown_as_missing(tasks: Record) -> None
     assert "nan" not in " ".join(Reader(page).words).lower()
     assert not re.search(r'"[^"]*\b(nan|inf)\b[^"]*"', "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL)))
     assert "alike has no finite pearson: training may have diverged." in verdict(record)
+
+
+def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Record) -> None:
+    task = marked_task(["DNA", "protein", HOSTILE])
+    details = task["result"]["measures"]["details"]
+    page = render(make_record({"genes": task, "topics": tasks["topics"]}))
+    reader = Reader(page)
+    assert "script" not in reader.tags
+    assert "footer" not in reader.tags  # it holds no texts
+    for place, (label, scores) in enumerate(details["per_class"].items()):
+        line = next(line for line in page.split("<tr>") if f'<mark class="k k{place}">' in line)
+        assert re.findall(r"[\d.]+(?=</td>)", line) == [
+            *(f"{scores[name]:.3f}" for name in ("precision", "recall", "f1")),
+            f"{scores['support']:.0f}",
+        ]
+        assert (label in line) == (label != HOSTILE)
+    assert page.count("<mark") == 3  # and none for labels that mark nothing
+    nested = details["nested"]
+    assert (nested["inside_support"], nested["outside_support"], nested["flat_support"]) == (60, 60, 60)
+    words = " ".join(reader.words)
+    for place, name in (("inside", "inside another"), ("outside", "holding others"), ("flat", "neither")):
+        assert re.search(rf"{name}\s+{nested[place]:.3f}\s+60", words)
+    assert "Spans in spans" not in render(make_record({"topics": tasks["topics"]}))
+    assert ".k0" not in render(make_record({"topics": tasks["topics"]}))
+
+
+def test_a_place_without_gold_spans_has_no_recall() -> None:
+    task = marked_task(["a"])
+    task["result"]["measures"]["details"]["nested"] |= {"flat": 0.0, "flat_support": 0.0}
+    assert re.search(r"neither\s+–\s+0\s", " ".join(Reader(render(make_record({"x": task}))).words))
+
+
+def test_samples_are_painted_gold_above_found() -> None:
+    task = marked_task(["DNA", "protein"])
+    text = f"{HOSTILE} שלום 👩‍👧\nIL-2 gene"
+    at = text.index("IL-2")
+    task["samples"] = [
+        {"text": text, "gold": [[at, at + 9, "DNA"], [at, at + 4, "protein"]], "found": [[at, at + 9, "new"]]},
+        {"text": "plain", "gold": [], "found": [{"start": 0, "end": 5, "label": "DNA", "score": 0.9}]},
+    ]
+    page = render(make_record({"genes": task}))
+    reader = Reader(page)
+    assert "script" not in reader.tags
+    painted = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'<p class="text marked".*?</p>', page, re.DOTALL)]
+    assert [unescape(one) for one in painted] == [text, text, "plain", "plain"]
+    gold, found = (part for part in page.split('<p class="which">')[1:3])
+    assert gold.startswith("Gold")
+    assert re.findall('data-label="(.*?)"', gold) == ["DNA", "protein"]
+    assert found.startswith("Found")
+    assert re.findall('data-label="(.*?)"', found) == ["new"]  # a label that no table knows has a look, too
+    assert "0 of 2 found; 1 more that are not in the data." in page
+    assert "contains texts of the data" in page
 
 
 def rated(value: float, interval: list[float] | None, tfidf: float | None, **more: Any) -> Record:

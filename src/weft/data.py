@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ _SHOWN = 20  # faults named one by one before the rest are only counted
 class Splits:
     """A task's rows: to learn from, to choose by, and to report on (`test` may be empty)."""
 
-    train: list[Example]
-    dev: list[Example]
-    test: list[Example]
+    train: Sequence[Example]
+    dev: Sequence[Example]
+    test: Sequence[Example]
 
     @property
-    def report(self) -> tuple[str, list[Example]]:
+    def report(self) -> tuple[str, Sequence[Example]]:
         """The rows to report on, with their name."""
         return ("test", self.test) if self.test else ("dev", self.dev)
 
@@ -168,22 +168,42 @@ def read_example(task: Task, row: Row, path: Path) -> Example | None:
 def read_content(task: Task, row: Row, path: Path) -> Content:
     """What a task reads of a row."""
     columns = task.text_columns(row.columns)
-    if task.takes_words and isinstance(row.columns.get(columns[0]), list):
+    if task.takes_words and (
+        isinstance(row.columns.get(columns[0]), list) or columns[0] == getattr(task, "tokens", "")
+    ):
         text, words = join_words(get_words(row, columns[0], path))
-        return Content((text,), words=words)
-    return Content(tuple(get_text(row, column, path) for column in columns))
+        content = Content((text,), words=words)
+    else:
+        content = Content(tuple(get_text(row, column, path) for column in columns))
+    if not task.reads_marks:
+        return content
+    try:
+        return replace(content, spans=task.read_marks(row.columns, content))
+    except ValueError as error:
+        raise DataError(str(error), file=path, line=row.line) from None
 
 
 def get_words(row: Row, column: str, path: Path) -> list[str]:
     """The words of a column that must hold a list of them."""
     words = get_cell(row, column, path)
-    if not words or not all(isinstance(word, str) and word.strip() for word in words):
-        problem = "the list of words is empty" if not words else "every word must be a text that is not blank"
-        raise DataError(f"{problem}; mend or remove the row", file=path, line=row.line, column=column)
-    if any(holds_half_character(word) for word in words):
-        problem = "a word holds half a character (a lone surrogate); write the file anew from its source"
+    if problem := _wrong_words(words):
         raise DataError(problem, file=path, line=row.line, column=column)
     return list(words)
+
+
+def _wrong_words(words: Any) -> str | None:
+    if not isinstance(words, list):
+        return f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row"
+    if not words:
+        return "the list of words is empty; mend or remove the row"
+    for number, word in enumerate(words, 1):
+        if not isinstance(word, str):
+            return f"word {number} is a {type(word).__name__}, not a text; mend or remove the row"
+        if not word.strip():
+            return f"word {number} is blank; mend or remove the row"
+        if holds_half_character(word):
+            return f"word {number} holds half a character (a lone surrogate); write the file anew from its source"
+    return None
 
 
 def get_cell(row: Row, column: str, path: Path) -> Any:

@@ -82,10 +82,14 @@ def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[s
     return fitted
 
 
-def measure_baselines(target: Target, train: Sequence[Example], rows: Sequence[Example]) -> dict[str, dict[str, float]]:
+def measure_baselines(
+    target: Target, train: Sequence[Example], rows: Sequence[Example], only_majority: bool = False
+) -> dict[str, dict[str, float]]:
     """What the commonest answer and a method without an encoder reach, by metric."""
     golds = [one.gold for one in rows]
-    found = {"majority": target.majority(train, rows), target.without_encoder: target.simple(train, rows)}
+    found = {"majority": target.majority(train, rows)}
+    if not only_majority:
+        found[target.without_encoder] = target.simple(train, rows)
     return {name: target.measure(golds, predictions, intervals=False).scores for name, predictions in found.items()}
 
 

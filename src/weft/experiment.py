@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from weft.conditioning import Conditioning
 from weft.conditioning.none import Unconditioned
+from weft.encoder.config import EncoderConfig
 from weft.errors import ConfigError
 from weft.sampling import Sampler
 from weft.sampling.round_robin import RoundRobin
@@ -35,11 +36,47 @@ def _one_or_several(value: Any) -> Any:
     return {"kind": "combined", "methods": value} if isinstance(value, list | tuple) else value
 
 
+class Scratch(Spec):
+    """An encoder that knows nothing yet, in the shape of BERT."""
+
+    tokenizer: str
+    """Folder that `weft vocab` wrote, beside the tasks' files or where weft is run."""
+    layers: Annotated[int, Field(ge=1)] = 4
+    width: Annotated[int, Field(ge=2)] = 256
+    heads: Annotated[int, Field(ge=1)] = 4
+    inner: Annotated[int, Field(ge=1)] | None = None
+    """Width of the feed-forward layers; four times `width` if unset."""
+    positions: Annotated[int, Field(ge=3)] = 512
+    """The most tokens of a row."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+
+    @model_validator(mode="after")
+    def _divides(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} must be a multiple of heads {self.heads}")
+        return self
+
+    def config(self, vocabulary: int) -> EncoderConfig:
+        """The encoder's shape, for a vocabulary of this size."""
+        return EncoderConfig(
+            vocab_size=vocabulary,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=self.inner or 4 * self.width,
+            max_position_embeddings=self.positions,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.dropout,
+        )
+
+
 class EncoderChoice(Spec):
     """Where the encoder comes from and how much of it trains."""
 
     name: Annotated[str, Field(alias="from")] = "minilm"
     """`minilm` (packaged), a local folder, or a Hub id."""
+    scratch: Scratch | None = None
+    """Begin from nothing instead, with this shape."""
     revision: str | None = None
     """Branch, tag or commit of a Hub id."""
     train_layers: TrainLayers = "all"
@@ -79,7 +116,10 @@ class Training(Batching):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """`auto`: bf16 on a GPU that has it, else fp32."""
     baselines: bool = True
-    """Also measure the commonest answer and TF-IDF, to see whether the encoder earns its keep."""
+    """Also measure the commonest answer and a method without an encoder, to see whether the encoder earns its keep."""
+    samples: Annotated[int, Field(ge=0)] = 0
+    """How many texts of each task about words the report shows, with what is marked in them. None unless asked for:
+    not everybody who may read a report may read the texts."""
     trackers: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else to log, through accelerate; nowhere by default."""
 

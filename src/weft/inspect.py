@@ -19,15 +19,23 @@ from torch import Tensor
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Readout, Seams
 from weft.errors import ConfigError
+from weft.layers.words import first_of_words, mean_by_word
 from weft.network import Network
 from weft.predict import choose_tasks
 from weft.records import Content, Prediction
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
+from weft.targets.score import ScoreTarget
+from weft.targets.spans import SpansTarget
+from weft.targets.tags import TagsTarget
+from weft.tasks import WordTask
 from weft.tensors import Batch, Scores, Shown, States
+from weft.text.candidates import place_of
 from weft.text.readings import Reading
 from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation
+from weft.text.windows import Window, cut_windows, owners
+from weft.text.words import word_range
 
 Heads = Literal["mean", "max"]
 Texts = tuple[str, ...]  # one text, or the two of a pair
@@ -93,7 +101,9 @@ class ReadText:
 class ReadRow:
     """One row of tokens: a text, or both texts of a cross-encoded pair.
 
-    The attention of all words and `special_attention` add up to 1.
+    The attention of all words and `special_attention` add up to 1. A text that was read in several windows is still one
+    row: the attention of a word is its share of the window that decides about it, that of special tokens the mean over
+    the windows, and attributions add up what a token did in every window that it is in.
     """
 
     texts: tuple[ReadText, ...]
@@ -101,6 +111,7 @@ class ReadRow:
     special_attribution: float  # the absolute shares of those tokens
     tokens: int
     dropped: int  # tokens that did not fit
+    windows: int = 1  # rows in which it was read
 
 
 @dataclass(frozen=True)
@@ -113,12 +124,12 @@ class Inspection:
     task: str
     prediction: Prediction
     rows: tuple[ReadRow, ...]
-    explained: tuple[str, ...]  # the labels whose score the attribution is about; none for a number
+    explained: tuple[str, ...]  # the labels whose scores the attribution is about; none for a number
     labels: tuple[str, ...] | None  # those that may pull; None where labels have no part in this layer's attention
     layer: int
     depth: int
     heads: Heads
-    pooling: str  # how the task reads the row: only `cls` reads the first token alone
+    pooling: str  # how the task reads the row: only `cls` reads the first token alone, `words` none but the words
 
 
 @dataclass(frozen=True)
@@ -188,6 +199,7 @@ class _Row:
     attention: Tensor  # (S,)
     toward: Tensor  # (S,) gradient × input
     pulled: Tensor | None  # (S, N)
+    windows: int = 1
 
     def absolute(self) -> float:
         """The sum of the absolute attributions of words and special tokens, before they are made shares."""
@@ -214,6 +226,7 @@ class _Row:
             special_attribution=float(self.toward[outside].abs().sum()) / total,
             tokens=len(self.encoded.ids),
             dropped=self.encoded.dropped,
+            windows=self.windows,
         )
 
     def word(self, place: Place, total: float, labels: Sequence[str]) -> Word:
@@ -222,37 +235,38 @@ class _Row:
         return Word(place.start, place.end, attention, toward / total, pulls)
 
 
-def inspect(network: Network, task: str, texts: Texts, layer: int | None = None, heads: Heads = "mean") -> Inspection:
+def inspect(
+    network: Network, task: str, given: Texts | Content, layer: int | None = None, heads: Heads = "mean"
+) -> Inspection:
     """What one layer's first token looked at while a task answered a text, or a pair.
 
     The network is as it was afterwards: its mode, its gradients, its parameters.
 
     Args:
+        given: the text or texts, or where its words are known, a text with them.
         layer: 0 the lowest; the last by default.
         heads: the mean over the attention heads, or of each token the strongest head, scaled to add up to 1 again.
     """
-    choose_tasks(network, [task], pair=len(texts) == 2)
+    content = given if isinstance(given, Content) else Content(given)
+    choose_tasks(network, [task], pair=len(content.texts) == 2)
+    target = network.targets[task]
+    check_explicable(task, target)
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
-    reading = encode_with_offsets(network, task, texts, network.max_length(task))
-    encoded = reading.rows
-    full = encode_with_offsets(network, task, texts, _NO_LIMIT).rows if reading.dropped else encoded
-    own = [texts] if len(encoded) == 1 else [(text,) for text in texts]
+    reading = encode_with_offsets(network, task, content, network.max_length(task))
     with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
         run = run_once(network, task, reading, layer)
-        (prediction,) = network.targets[task].predictions(run.scores.detached(), [reading])
-        explained, score = explained_score(network.targets[task], run.scores.values, prediction)
+        (prediction,) = target.predictions(run.scores.detached(), [reading])
+        if isinstance(target, TagsTarget | SpansTarget):
+            explained, score = explained_marks(target, run.scores, prediction, reading)
+        else:
+            explained, score = explained_score(target, run.scores.values, prediction)
         (gradient,) = torch.autograd.grad(score, run.embedded)
     toward = (gradient * run.embedded.detach()).float().sum(1).cpu()
     attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
     pulled = None if run.shown.pulled_by is None else run.shown.pulled_by.cpu()
-    labels = labels_of(network.targets[task]) if pulled is not None else None
-    rows = []
-    for place, (row, parts, whole) in enumerate(zip(encoded, own, full, strict=True)):
-        start = int(run.batch.starts[place])
-        cut = slice(start, start + len(row.ids))
-        pulls = None if pulled is None else pulled[cut]
-        rows.append(_Row(row, whole, parts, find_words(row, parts), attention[cut], toward[cut], pulls))
+    labels = labels_of(target) if pulled is not None else None
+    rows = _rows(network, task, reading, run.batch, attention, toward, pulled)
     total = sum(row.absolute() for row in rows) or 1.0
     return Inspection(
         task=task,
@@ -263,8 +277,15 @@ def inspect(network: Network, task: str, texts: Texts, layer: int | None = None,
         layer=layer,
         depth=depth,
         heads=heads,
-        pooling=str(network.tasks[task].pooler.to_dict()["kind"]),
+        pooling="words" if reading.sub_words else str(network.tasks[task].pooler.to_dict()["kind"]),
     )
+
+
+def check_explicable(task: str, target: Target) -> None:
+    """Raise a ConfigError for answers of which it is not known what their score is."""
+    known = (LabelTarget, LabelsTarget, ScoreTarget, TagsTarget, SpansTarget)
+    if not isinstance(target, known):
+        raise ConfigError(f"the answers of the task {task!r} cannot be inspected; labels, scores, tags and spans can")
 
 
 def check_layer(layer: int, depth: int) -> int:
@@ -274,10 +295,10 @@ def check_layer(layer: int, depth: int) -> int:
     return layer
 
 
-def encode_with_offsets(network: Network, task: str, texts: Texts, max_length: int) -> Reading:
+def encode_with_offsets(network: Network, task: str, content: Content, max_length: int) -> Reading:
     """One example exactly as its task reads it, with offsets."""
     tokenizer = _WithOffsets(network.tokenizer.backend, network.tokenizer.settings)
-    return network.tasks[task].encode([Content(texts)], tokenizer, max_length)[0]
+    return network.tasks[task].encode([content], tokenizer, max_length)[0]
 
 
 def run_once(network: Network, task: str, reading: Reading, layer: int) -> Run:
@@ -306,6 +327,126 @@ def explained_score(target: Target, scores: Tensor, prediction: Prediction) -> t
         given = prediction["labels"] or [target.labels[int(scores[0].argmax())]]
         return tuple(given), scores[0, [target.labels.index(label) for label in given]].sum()
     return (), scores[0, 0]
+
+
+def explained_marks(
+    target: TagsTarget | SpansTarget, scores: Scores, prediction: Prediction, reading: Reading
+) -> tuple[tuple[str, ...], Tensor]:
+    """The labels of the marks that were given, and the sum of their scores, as a scalar.
+
+    The score of a tag is that of the chosen tag at each word of the mark; that of a span its label's. Where nothing was
+    marked, the highest score that speaks for a mark stands for them; where there are no words, there is nothing.
+    """
+    if not len(reading.by_word):
+        return (), scores.values.sum()
+    if isinstance(target, SpansTarget):
+        values, rows, columns = scores.values, *_given_spans(target, prediction, reading)
+        names = ("", *target.labels)
+    else:
+        values, rows, columns = _given_tags(target, scores, prediction, reading)
+        names = tuple(tag.partition("-")[2] for tag in target.tags)
+    if prediction:
+        return tuple(dict.fromkeys(one["label"] for one in prediction)), values[rows, columns].sum()
+    highest = values[:, 1:].max()  # score 0 is that of no mark
+    column = int((values[:, 1:] == highest).nonzero()[0, 1]) + 1
+    return (names[column],), highest
+
+
+def _given_spans(target: SpansTarget, prediction: Prediction, reading: Reading) -> tuple[list[int], list[int]]:
+    """Where the scores of given spans stand: which candidates, which labels."""
+    words = len(reading.by_word)
+    rows = []
+    for first, stop in _words_of(prediction, reading):
+        place = place_of(first, stop - 1, words, target.widest)
+        assert place is not None  # it was a candidate
+        rows.append(place)
+    return rows, [target.labels.index(one["label"]) + 1 for one in prediction]
+
+
+def _given_tags(
+    target: TagsTarget, scores: Scores, prediction: Prediction, reading: Reading
+) -> tuple[Tensor, list[int], list[int]]:
+    """The scores of words, (U, L), and where those of given marks stand: which words, which tags."""
+    word_of = torch.from_numpy(reading.by_word.word)
+    chosen, _ = target.decode(scores.detached(), word_of, [len(reading.by_word)])
+    firsts, where = first_of_words(word_of), word_of.to(scores.values.device)
+    values = scores.values[firsts] if target.decided == "first" else mean_by_word(scores.values, where, len(firsts))
+    rows = [word for span in _words_of(prediction, reading) for word in range(*span)]
+    return values, rows, [chosen[word] for word in rows]
+
+
+def _words_of(prediction: Prediction, reading: Reading) -> Iterator[Span]:
+    """The words [first, stop) of each mark."""
+    for one in prediction:
+        held = word_range(reading.words, one["start"], one["end"])
+        assert held is not None
+        yield held
+
+
+def _rows(
+    network: Network,
+    task: str,
+    reading: Reading,
+    batch: Batch,
+    attention: Tensor,
+    toward: Tensor,
+    pulled: Tensor | None,
+) -> list[_Row]:
+    """The rows of an example with their numbers, (T,) and (T, N), each text in one row also where it was in windows."""
+    texts = reading.content.texts
+    starts, sizes = batch.starts.tolist(), [len(row.ids) for row in reading.rows]
+    cuts = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    split = reading.dropped or (reading.sub_words and len(sizes) > 1)
+    full = encode_with_offsets(network, task, reading.content, _NO_LIMIT).rows if split else reading.rows
+    if reading.sub_words and len(sizes) > 1:
+        shares = [attention[cut] for cut in cuts], [toward[cut] for cut in cuts]
+        joined = join_windows(full[0], reading.rows, _windows(network, task, full[0]), *shares)
+        return [_Row(full[0], full[0], texts, find_words(full[0], texts), *joined, None, len(sizes))]
+    own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
+    return [
+        _Row(
+            row,
+            whole,
+            parts,
+            find_words(row, parts),
+            attention[cut],
+            toward[cut],
+            None if pulled is None else pulled[cut],
+        )
+        for row, whole, parts, cut in zip(reading.rows, full, own, cuts, strict=True)
+    ]
+
+
+def _windows(network: Network, task: str, whole: Encoded) -> list[Window]:
+    """The windows in which a task reads a row."""
+    kind = network.tasks[task]
+    assert isinstance(kind, WordTask)
+    return cut_windows(whole, network.max_length(task), kind.overlap)
+
+
+def join_windows(
+    whole: Encoded,
+    rows: Sequence[Encoded],
+    windows: Sequence[Window],
+    attention: Sequence[Tensor],
+    toward: Sequence[Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Attention and gradient × input of the tokens of a whole row, (S,) each, from those of its windows.
+
+    A token has the attention of the window that decides about it, a special one the mean over all windows. What spoke
+    for the answer is added up over all windows that a token is in.
+    """
+    assert [window.row.ids for window in windows] == [row.ids for row in rows]
+    decides = owners(whole, windows)
+    looked, spoke = torch.zeros(len(whole.ids)), torch.zeros(len(whole.ids))
+    for number, (window, shares, sums) in enumerate(zip(windows, attention, toward, strict=True)):
+        spoke[window.places] += sums
+        for inside, place in enumerate(window.places):
+            if whole.texts[place] is None:
+                looked[place] += shares[inside] / len(windows)
+            elif decides[place] == (number, inside):
+                looked[place] = shares[inside]
+    return looked, spoke
 
 
 def labels_of(target: Target) -> tuple[str, ...]:

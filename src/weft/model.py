@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from weft.corpora import CorpusReader
 from weft.data import read_examples
 from weft.embed import TextEncoder, TextVectors
 from weft.errors import CheckpointError, DataError
@@ -56,15 +58,16 @@ class Model:
     def evaluate(self, files: dict[str, str | os.PathLike[str] | Sequence[Example]]) -> dict[str, TaskResult]:
         """Each task's result on the gold rows of a file, or on examples."""
         choose_tasks(self.network, list(files))
-        return evaluate(
-            self.network,
-            {
-                name: read_examples(name, self.network.tasks[name], Path(rows))
-                if isinstance(rows, str | os.PathLike)
-                else rows
-                for name, rows in files.items()
-            },
-        )
+        with TemporaryDirectory() as cache:
+            reader = CorpusReader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
+
+            def rows_of(name: str, rows: str | os.PathLike[str] | Sequence[Example]) -> Sequence[Example]:
+                if not isinstance(rows, str | os.PathLike):
+                    return rows
+                task = self.network.tasks[name]
+                return reader.rows(task, Path(rows)) if task.reads_corpus else read_examples(name, task, Path(rows))
+
+            return evaluate(self.network, {name: rows_of(name, rows) for name, rows in files.items()})
 
     def embed(self, texts: Sequence[Text], **options: Any) -> np.ndarray | list[TextVectors]:
         """Vectors from the trained encoder; see `TextEncoder.embed`."""

@@ -93,6 +93,11 @@ class Network(nn.Module):
         """What the conditioning method adds to a task's loss, if anything."""
         return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
 
+    def source_of(self, task: str) -> str | None:
+        """The task that marks the spans this one asks about, where a text comes without them."""
+        source: str | None = getattr(self.tasks[task], "spans_from", None)
+        return source
+
     def max_length(self, task: str) -> int:
         """The tokens a row of this task may have."""
         return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
@@ -133,7 +138,7 @@ class Network(nn.Module):
         sizes = task.inputs(width), self.targets[name].outputs(loss_of(task))
         key, signature = self.head_of(name), (task.head, *sizes)
         if key not in self.heads:
-            self.heads[key] = task.build_head(*sizes)
+            self.heads[key] = task.build_head(*sizes, self.encoder)
             self._shared[key] = signature
         elif self._shared[key] != signature:
             raise ConfigError(
@@ -175,6 +180,16 @@ def draw_blueprint(config: EncoderConfig, tasks: Mapping[str, Task], targets: Ma
 def loss_of(task: Task) -> Loss:
     """The loss a task trains with."""
     return task.loss or task.default_loss()
+
+
+def check_sources(tasks: Mapping[str, Task]) -> None:
+    """Raise for tasks that take spans from a task that gives none."""
+    for name, task in tasks.items():
+        source = getattr(task, "spans_from", None)
+        able = [other for other, one in tasks.items() if one.takes_words and not one.reads_marks]
+        if source is not None and source not in able:
+            allowed = ", ".join(able) or "none here"
+            raise ConfigError(f"tasks.{name}.spans_from: {source!r} does not mark spans; allowed: {allowed}")
 
 
 def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> None:

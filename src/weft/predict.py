@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -14,6 +14,7 @@ from weft.errors import ConfigError, DataError
 from weft.network import Network
 from weft.records import Content, Prediction
 from weft.spec import nearest
+from weft.targets.marked import spans_in
 from weft.tensors import Scores
 from weft.text.readings import Reading
 
@@ -40,12 +41,43 @@ def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator
     while window := list(islice(remaining, _WINDOW)):
         answers: list[dict[str, Prediction]] = [{} for _ in window]
         truncated = [False] * len(window)
-        for readings in groups(network, window):
-            for task, scores in score(network, readings).items():
-                for place, prediction in enumerate(network.targets[task].predictions(scores, readings[task])):
-                    answers[place][task] = prediction
-                truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, readings[task], strict=True)]
-        yield from (Answer(answer, cut) for answer, cut in zip(answers, truncated, strict=True))
+        for asked in in_turn(network, window, answers):
+            for readings in groups(network, asked):
+                for task, scores in score(network, readings).items():
+                    for place, prediction in enumerate(network.targets[task].predictions(scores, readings[task])):
+                        answers[place][task] = prediction
+                    truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, readings[task], strict=True)]
+        for row, answer, cut in zip(window, answers, truncated, strict=True):
+            yield Answer({task: answer[task] for task in row}, cut)
+
+
+def in_turn(
+    network: Network, window: Sequence[Mapping[str, Content]], answers: Sequence[Mapping[str, Prediction]]
+) -> Iterator[list[dict[str, Content]]]:
+    """The rows as they can be asked about: first the tasks that need no answer of another, then those that do.
+
+    A task whose row comes without the spans it asks about reads those that another task has found by then.
+    """
+    sources = {task: network.source_of(task) for task in window[0] if any(row[task].spans is None for row in window)}
+    lost = [task for task, source in sources.items() if source is None and network.tasks[task].reads_marks]
+    if lost:
+        raise DataError(
+            f"the task {', '.join(lost)} asks about spans, but received a text without any; give a file that has "
+            "them, or train with spans_from = the task that finds them"
+        )
+    waiting = {task: source for task, source in sources.items() if source is not None}
+    first = [{task: content for task, content in row.items() if task not in waiting} for row in window]
+    for row, asked in zip(window, first, strict=True):
+        asked.update((source, Content(row[task].texts, words=row[task].words)) for task, source in waiting.items())
+    yield first
+    if waiting:
+        yield [
+            {
+                task: row[task] if row[task].spans is not None else replace(row[task], spans=spans_in(answer[source]))
+                for task, source in waiting.items()
+            }
+            for row, answer in zip(window, answers, strict=True)
+        ]
 
 
 def groups(network: Network, window: Sequence[Mapping[str, Content]]) -> list[dict[str, list[Reading]]]:
@@ -70,7 +102,8 @@ def score(network: Network, readings: Mapping[str, Sequence[Reading]]) -> dict[s
             task: network.collate(task, [some[place] for place in places]).to(device) for task, some in readings.items()
         }
         for task, scores in network.scores(batches).items():
-            parts[task].append(scores.detached())
+            some = [readings[task][place] for place in places]
+            parts[task].append(network.targets[task].compact(scores.detached(), some))
         order += places
     return {task: Scores.join(found, order) for task, found in parts.items()}
 
@@ -87,6 +120,8 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
     if pair is None:
         return chosen
     fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
+    if not wanted:  # a bare text has no marks to ask about
+        fitting = [name for name in fitting if not network.tasks[name].reads_marks or network.source_of(name)]
     if not fitting or (wanted and len(fitting) < len(chosen)):
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 Span = tuple[int, int, str]  # characters [start, end) of a text, and what they are
 Relation = tuple[tuple[int, int], tuple[int, int], str]  # the characters of its head and of its tail, and what it is
 Gold = str | tuple[str, ...] | float | tuple[Span, ...] | tuple[Relation, ...]
 Prediction = Any  # plain JSON data: a dict, or for words and spans a list of them; which keys depends on the target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """A row of a corpus that was tokenized before, or the two sides of a pair, without special tokens."""
+
+    ids: tuple[NDArray[np.int32], ...]
+    begins_word: tuple[NDArray[np.bool_], ...]
+    chance: tuple[int, ...]  # seeds what is hidden in it
+    unigrams: Any = None  # what hidden tokens may be replaced by
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +31,7 @@ class Content:
     texts: tuple[str, ...]
     words: tuple[tuple[int, int], ...] | None = field(default=None, kw_only=True)  # characters, where data has words
     spans: tuple[Span, ...] | None = field(default=None, kw_only=True)  # what is marked already, for tasks that ask
+    tokens: Tokens | None = field(default=None, kw_only=True)  # instead of texts, in a corpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,19 @@ def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list
     return parts, findings
 
 
+def find_lost_corpora(tasks: Mapping[str, Task], base: Path) -> Iterator[Finding]:
+    """Files of raw text that are not there, or hold nothing."""
+    for name, task in tasks.items():
+        files = [(part, getattr(task, part)) for part in ("train", "dev", "test")] if task.reads_corpus else []
+        for part, file in files:
+            if part == "train" and file is None:
+                yield Finding("fault", f"tasks.{name}.train", "is required to train this task; name a file")
+            if isinstance(file, str) and not (base / file).is_file():
+                yield Finding("fault", f"tasks.{name}.{part}", f"{base / file}: there is no such file")
+            elif isinstance(file, str) and not (base / file).stat().st_size:
+                yield Finding("fault", f"tasks.{name}.{part}", f"{file}: holds no text")
+
+
 def divide(name: str, task: Task, files: Mapping[str, Part], aside: Collection[int], seed: int) -> dict[str, Part]:
     """The parts as training will see them: the lines of `data.lines_aside` as dev, and training rows cut."""
     if (train := files.get("train")) is None:
@@ -69,6 +82,7 @@ class _Reading:
 
     def __init__(self, task: Task, path: Path) -> None:
         self.task, self.path, self.column = task, path, task.gold_column()  # until a row says otherwise
+        self.may_lack = task.takes_words and path.suffix.lower() == ".jsonl"  # an object may leave out a key
         self.rows: list[Example] = []
         self.lines, self.header = 0, list[str]()
         self.blank, self.padded = list[int](), list[int]()
@@ -87,7 +101,8 @@ class _Reading:
         self.header = self.header or list(row.columns)
         self.column, columns = self.task.gold_column(row.columns), self.task.text_columns(row.columns)
         cell = row.columns.get(self.column)
-        if self.column in row.columns and (cell is None or (isinstance(cell, str) and not cell.strip())):
+        blank = cell is None or (isinstance(cell, str) and not cell.strip())
+        if blank and (self.column in row.columns or self.may_lack):
             self.blank.append(row.line)
             return
         absent = [name for name in (self.column, *columns) if name not in row.columns]
@@ -117,11 +132,12 @@ class _Reading:
         """What is marked in a text, mended where the task asks for that; what is wrong is told without its place."""
         try:
             cell, mended = self.task.mend(cell, content, self.column)
-            self.mended += mended
-            return self.task.read_gold(cell, content, self.column)
+            gold = self.task.read_gold(cell, content, self.column)
         except ValueError as error:
-            self.answers[re.sub(r"\b(word|span) \d+", r"a \1", without_long_values(str(error)))].append(line)
+            self.answers[_anywhere(without_long_values(str(error)))].append(line)
             return None
+        self.mended += mended
+        return gold
 
     def _content(self, row: Row, columns: Sequence[str]) -> Content | None:
         try:
@@ -129,21 +145,19 @@ class _Reading:
         except DataError as error:
             column = error.column or columns[0]
             problem = str(error).removeprefix(f"{self.path}, line {row.line}, column {column!r}: ")
-        self.texts[column, problem].append(row.line)
+        self.texts[column, _anywhere(problem)].append(row.line)
         return None
 
     def findings(self, part: Part) -> Iterator[Finding]:
         for name, lines in self.absent.items():
-            said = f"; its columns are: {', '.join(self.header)}{nearest(name, self.header)}"
-            if any(map(may_be_text, self.header)):
-                said = "; the first line does not look like a header: write one"
-            yield part.finding("fault", f"has no column {name!r}{said}", lines if len(lines) < self.lines else ())
+            said = f"has no column {name!r}{self._columns(name)}"
+            yield part.finding("fault", said, lines if len(lines) < self.lines else ())
         for (name, problem), lines in self.texts.items():
             yield part.finding("fault", f"{problem} ({len(lines):,} rows)", lines, name)
         yield from self._wrong_answers(part)
         if not (self.rows or self.absent or self.texts or self.answers):
             none = f"holds no row with an answer in column {self.column!r}" if self.lines else "holds no rows"
-            yield part.finding("fault", none)
+            yield part.finding("fault", none + (self._columns(self.column) if self.may_lack and self.lines else ""))
         elif self.blank:
             said = f"{share(len(self.blank), self.lines)} rows have no answer and are passed over"
             yield part.finding("note", said, self.blank, self.column)
@@ -152,6 +166,12 @@ class _Reading:
         if self.padded:
             said = f"{len(self.padded):,} answers have blanks at their ends, which are ignored"
             yield part.finding("note", said, self.padded, self.column)
+
+    def _columns(self, name: str) -> str:
+        """The columns there are, beside one that may be missing."""
+        if any(map(may_be_text, self.header)):
+            return "; the first line does not look like a header: write one"
+        return f"; its columns are: {', '.join(self.header)}{'' if name in self.header else nearest(name, self.header)}"
 
     def _wrong_answers(self, part: Part) -> Iterator[Finding]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
@@ -163,3 +183,8 @@ class _Reading:
             more = f"… and {len(ordered) - shown} more kinds of wrong answer ({len(rest):,} rows)"
             many = f"{len(self.refused):,} different answers or more cannot be used; is this the right column?"
             yield part.finding("fault", more if shown else many, rest, self.column)
+
+
+def _anywhere(problem: str) -> str:
+    """What is wrong with a word or a span, whichever of its row it is."""
+    return re.sub(r"\b(word|span) \d+", r"a \1", problem)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.checks.duplicates import Normalised, find_duplicates, find_leaks, find_leaks_across
-from weft.checks.files import divide, read_files
+from weft.checks.files import divide, find_lost_corpora, read_files
 from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_look_alikes, find_odd_labels, find_small_parts
 from weft.checks.lengths import find_cut_texts
@@ -43,10 +43,12 @@ def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_
     tasks: dict[str, dict[str, Part]] = {}
     targets: dict[str, Target] = {}
     texts = Normalised()
-    read = {name: read_files(name, task, base) for name, task in experiment.tasks.items()}
+    labelled = {name: task for name, task in experiment.tasks.items() if not task.reads_corpus}
+    found += find_lost_corpora(experiment.tasks, base)
+    read = {name: read_files(name, task, base) for name, task in labelled.items()}
     train_rows = {name: files["train"].rows for name, (files, _) in read.items() if "train" in files}
     aside = lines_aside(experiment.tasks, train_rows, experiment.seed)
-    for name, task in experiment.tasks.items():
+    for name, task in labelled.items():
         files, faults = read[name]
         tasks[name] = parts = divide(name, task, files, aside.get(name, ()), experiment.seed)
         train = parts.get("train")
@@ -57,7 +59,7 @@ def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_
         found += find_odd_batches(name, task, train, experiment.training.batch_size)
         found += find_unfit_losses(name, task, train, targets)
         found += find_cut_texts(name, task, parts, tokenizer, max_length)
-    found += [*find_unfit_heads(experiment.tasks, targets), *find_leaks_across(tasks, texts)]
+    found += [*find_unfit_heads(labelled, targets), *find_leaks_across(tasks, texts)]
     if tokenizer is None:
         found.append(Finding("note", "encoder.from", "without its tokenizer, texts were not held against the limit"))
     return Survey(sorted(dict.fromkeys(found), key=lambda one: SEVERITIES.index(one.severity)), tasks)

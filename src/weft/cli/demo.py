@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,8 +20,9 @@ def demo(
 ) -> None:
     """Train a triage model on invented patient messages, here and now, without internet.
 
-    Two questions on one encoder: how urgent is a message, and is it a mere thank-you? Takes two to three minutes on two
-    cores. The messages are invented and the model is [bold]not for medical use[/].
+    Three questions on one encoder: how urgent is a message, is it a mere thank-you, and which symptoms, parts of the
+    body, medications and times does it name? Takes about three minutes on two cores.
+    The messages are invented and the model is [bold]not for medical use[/].
     """
     from weft.cli.progress import console
     from weft.cli.progress import output as screen
@@ -34,6 +35,12 @@ def demo(
     train(CONFIG, output, seed=seed)
     show_run(output)
     for text, answer in zip(_EXAMPLES, load(output).predict(_EXAMPLES), strict=True):
-        said = ", ".join(f"{task} [bold]{one['label']}[/] ({one['score']:.0%})" for task, one in answer.items())
+        said = "\n  → ".join(f"{task} {_in_words(one)}" for task, one in answer.items())
         screen.print(f"\n{text}\n  → {said}", soft_wrap=True)
     console.print(f'\nNext: weft predict {output} --text "your own message"', markup=False, soft_wrap=True)
+
+
+def _in_words(answer: Any) -> str:
+    if isinstance(answer, list):
+        return ", ".join(f"{one['text']} [bold]{one['label']}[/]" for one in answer) or "none"
+    return f"[bold]{answer['label']}[/] ({answer['score']:.0%})"

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
     from rich.text import Text
 
     from weft.inspect import Inspection, ReadRow, ReadText, Word
     from weft.network import Network
+    from weft.records import Content, Prediction
 
 _SHADES = ("", "#1c2126 on #e9e2f7", "#1c2126 on #d0c1ee", "#1c2126 on #b39be2", "#ffffff on #7a5cbf")
+_COLOURS = ("#3a9bdc", "#e8710a", "#1fae83", "#d99800", "#cc79a7", "#56b4e9", "#8a8f98")  # of marks, for any screen
 _TOP = 6  # words named below a text
+_MOST = 40  # marks in the table below a text
 
 
 def inspect(
@@ -62,9 +66,9 @@ def inspect(
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)
     columns = inputs.columns[task]
-    asked = (tuple(row.columns[column] for column in columns) for row in islice(inputs.rows(), limit))
+    asked = (_content([row.columns[column] for column in columns]) for row in islice(inputs.rows(), limit))
     total = None if inputs.total is None else min(inputs.total, limit)
-    found = [[look(network, task, texts, layer, heads) for network in networks] for texts in counting(asked, total, "")]
+    found = [[look(network, task, one, layer, heads) for network in networks] for one in counting(asked, total, "")]
     titles = _titles(folders)
     for number, row in enumerate(found, 1):
         _show(row, titles, number if len(found) > 1 else None)
@@ -74,6 +78,17 @@ def inspect(
         page = render_attention(found, titles)
         write_atomically(output, lambda path: path.write_text(page, encoding="utf-8"))
         console.print(f"page with the texts → {output}", markup=False, soft_wrap=True)
+
+
+def _content(cells: Sequence[Any]) -> Content:
+    """What stands in the cells of a row that is known to be sound: a text, two, or the words of one."""
+    from weft.records import Content
+    from weft.text.words import join_words
+
+    if isinstance(cells[0], list):
+        text, words = join_words(cells[0])
+        return Content((text,), words=words)
+    return Content(tuple(cells))
 
 
 def _check_page(output: Path) -> None:
@@ -119,6 +134,8 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
         line.append(answer(one.prediction), style="bold not dim")
         line.append(f"   attention of layer {one.layer}, {one.heads} over heads")
         output.print(line)
+        if isinstance(one.prediction, list):
+            _show_marks(one.prediction, one.rows[0].texts[0].text)
         for part in one.rows:
             for text in part.texts:
                 output.print(_paint(text, most))
@@ -127,10 +144,56 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
         output.print()
 
 
+def _show_marks(prediction: Prediction, text: str) -> None:
+    """The text with its marks underlined, and a table of them."""
+    from weft.cli.progress import output
+
+    labels = sorted({one["label"] for one in prediction})
+    colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
+    if prediction:
+        output.print(_mark(prediction, text, colours))
+        output.print(_table(prediction, colours))
+    if len(prediction) > _MOST:
+        output.print(f"… and {len(prediction) - _MOST:,} more marks", style="dim")
+
+
+def _mark(prediction: Prediction, text: str, colours: dict[str, str]) -> Text:
+    """The text, what is marked underlined in its label's colour, and bold where that lies in another mark."""
+    from rich.text import Text
+
+    from weft.reports.marks import Mark, Piece, stack, visible
+
+    painted = Text(visible(text))
+
+    def style(pieces: Sequence[Piece], look: str) -> None:
+        for piece in pieces:
+            painted.stylize(f"{look} {colours[piece.mark.label]}", piece.start, piece.end)
+            style(piece.inner, "bold underline2")
+
+    style(stack([Mark(one["start"], one["end"], one["label"]) for one in prediction], len(text)), "underline")
+    return painted
+
+
+def _table(prediction: Prediction, colours: dict[str, str]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from weft.reports.marks import visible
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for heading in ("start", "end", "text", "label", "score"):
+        table.add_column(heading, justify="left" if heading in ("text", "label") else "right", overflow="fold")
+    for one in prediction[:_MOST]:
+        words = " ".join(visible(one["text"]).split())
+        label = Text(one["label"], style=colours[one["label"]])
+        table.add_row(str(one["start"]), str(one["end"]), Text(words), label, f"{one['score']:.3f}")
+    return table
+
+
 def _paint(text: ReadText, most: float) -> Text:
     from rich.text import Text
 
-    from weft.reports.attention import visible
+    from weft.reports.marks import visible
 
     painted = Text()
     for piece in text.pieces():
@@ -141,7 +204,8 @@ def _paint(text: ReadText, most: float) -> Text:
 
 
 def _sentences(one: Inspection, row: ReadRow) -> list[str]:
-    from weft.reports.attention import cut, percent, visible
+    from weft.reports.attention import cut, percent
+    from weft.reports.marks import visible
 
     words = [(visible(text.text[word.start : word.end]), word) for text in row.texts for word in text.words]
 
@@ -152,11 +216,13 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
     sentences = []
     if looked := named("attention", -1):
         sentences.append(f"looked at: {looked}; special tokens {percent(row.special_attention)}")
-    about = " + ".join(one.explained) or "a higher score"
+    about = " + ".join(one.explained)
+    if isinstance(one.prediction, list) and about:
+        about = "what was marked" if one.prediction else f"{about} (likeliest, but not given)"
     if toward := named("attribution", -1):
-        sentences.append(f"for {about}: {toward}")
+        sentences.append(f"for {about or 'a higher score'}: {toward}")
     if against := named("attribution", 1):
-        sentences.append(f"against {about}: {against}")
+        sentences.append(f"{f'against {about}' if about else 'for a lower score'}: {against}")
     return sentences + cut(row)
 
 

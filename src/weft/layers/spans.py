@@ -64,7 +64,7 @@ class SpanReader(Reader):
         start, end, content, weight = words
         layout = states.batch.layout
         first, last = layout["span_first"][chunk], layout["span_last"][chunk]
-        total: Tensor = start[first] + end[last] + self.widths(last - first)
+        total: Tensor = start[first] + end[last] + self.widths((last - first).clamp_max(self.widths.num_embeddings - 1))
         if content is not None and len(first):
             inner, begins = inner_words(first, last)
             total = total + gather_content(content, weight, inner, begins)
@@ -91,7 +91,7 @@ def gather_content(content: Tensor, weight: Tensor | None, inner: Tensor, begins
     if weight is None:
         return F.embedding_bag(inner, content, begins, mode="mean")
     shares = softmax_in_bags(weight[inner], begins)
-    return F.embedding_bag(inner, content, begins, mode="sum", per_sample_weights=shares)
+    return F.embedding_bag(inner, content, begins, mode="sum", per_sample_weights=shares.to(content.dtype))
 
 
 def softmax_in_bags(scores: Tensor, begins: Tensor) -> Tensor:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from weft.inspect import Inspection, ReadRow, ReadText, Word
+from weft.inspect import Inspection, ReadRow, ReadText, Word, continues
 from weft.records import Prediction
+from weft.reports.marks import STYLE as MARKS
+from weft.reports.marks import TEXT_STYLE, Look, Mark, legend, looks_of, paint, table, visible
 from weft.reports.style import STYLE as BASE
-from weft.reports.svg import FORBIDDEN, PALETTE, clean, colour
+from weft.reports.svg import PALETTE, clean, colour
 from weft.reports.table import listed
 
 FAINT = 0.05  # of the strongest word; what is below stays bare
@@ -20,6 +22,7 @@ CLEAR = 0.15  # share of a word's heads × sub-words from which the leading labe
 MOST_NAMED = 4  # labels whose probabilities stand beside an answer
 NAMES = ("First text", "Second text")
 SHAPES = "●■▲◆✚▼★"
+_SIDES = ("speaks for the answer", "speaks against it")
 
 CAUTION = (
     "Attention is not an explanation. It shows where the first token of a row gathered from in one layer, not why the "
@@ -50,10 +53,8 @@ article > * { min-width: 0 }
 .answer { margin: 0 0 18px; font-size: 23px; line-height: 1.3; overflow-wrap: anywhere }
 .answer b { font-weight: 700 }
 .answer small { color: var(--muted); font-size: 14px; white-space: normal }
+.spans { width: auto; margin: 0 0 26px }
 .panel { padding-top: 12px; border-top: 1px solid var(--line); margin-bottom: 12px }
-.which { margin: 12px 0 2px; color: var(--muted); font-size: 13px }
-.text { margin: 0 0 12px; line-height: 1.9; white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext;
-  text-align: start }
 .w { padding: 2px 1px 1px; border-radius: 3px 3px 0 0; -webkit-box-decoration-break: clone; box-decoration-break: clone;
   cursor: help; --line-width: calc((var(--s) - .2) * 5px) }
 .a { background: rgb(var(--look) / var(--s)); border-bottom: var(--line-width) solid rgb(var(--look-line)) }
@@ -63,37 +64,39 @@ article > * { min-width: 0 }
   margin-inline-start: 1px }
 .unread { color: var(--muted); font-style: italic }
 .unread::before { content: "✂ " }
-.empty { color: var(--muted) }
 footer { margin-top: 44px; padding-top: 14px; border-top: 1px solid var(--line); color: var(--muted);
   font-size: 12.5px }
 @media (max-width: 760px) { .beside, .alone > article { display: block } .beside > article { display: block }
   .beside > article + article { margin-top: 34px; padding-top: 24px; border-top: 2px solid var(--line) } }
-@media print { .panel { break-inside: auto } .answer { break-after: avoid } .text { line-height: 1.75; orphans: 3 } }
+@media print { .panel { break-inside: auto } .answer { break-after: avoid } }
 """
 
 
 def render_attention(pages: Sequence[Sequence[Inspection]], titles: Sequence[str]) -> str:
     """A page of texts, each as every model of `titles` looked at it: `pages` has one inspection per text and model."""
     first = pages[0][0]
-    marks = _marks(pages)
+    marks, looks = _marks(pages), _looks(pages)
     several = len(pages) > 1
     sections = "".join(
-        _section(page, titles, marks, f"Text {place}" if several else "") for place, page in enumerate(pages, 1)
+        _section(page, titles, marks, looks, f"Text {place}" if several else "") for place, page in enumerate(pages, 1)
     )
     marks = {label: mark for label, mark in marks.items() if f'"m {mark}"' in sections}  # a legend of what is there
     title = f"What “{first.task}” looked at"
+    style = f"{BASE}{TEXT_STYLE}{MARKS if looks else ''}{STYLE}{_mark_style(marks)}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{clean(title)}</title>\n<style>{BASE}{STYLE}{_mark_style(marks)}</style>\n</head>\n<body>\n<main>\n"
-        f"{_header(title, pages, titles, marks)}{sections}<footer>{clean(PRIVACY)}</footer>\n"
+        f"<title>{clean(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{_header(title, pages, titles, marks, looks)}{sections}<footer>{clean(PRIVACY)}</footer>\n"
         "</main>\n</body>\n</html>\n"
     )
 
 
 def answer(prediction: Prediction) -> str:
-    """A prediction in a few words: `urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`."""
+    """A prediction in a few words: `urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`, `2 marks`."""
+    if isinstance(prediction, list):
+        return f"{len(prediction) or 'no'} {'mark' if len(prediction) == 1 else 'marks'}"
     if "label" in prediction:
         return f"{prediction['label']} {percent(prediction['score'])}"
     if "labels" in prediction:
@@ -113,8 +116,12 @@ def percent(share: float) -> str:
 
 
 def cut(row: ReadRow) -> list[str]:
-    """A sentence where a row was too long to be read whole."""
+    """A sentence where a row was too long to be read whole, or at once."""
     lost, words = (sum(n) for n in zip(*((t.unread_words, len(t.words)) for t in row.texts), strict=True))
+    if row.windows > 1:
+        return [
+            f"Read in {row.windows:,} overlapping windows; a word’s share is that of the window that decides about it."
+        ]
     if not row.dropped:
         return []
     return [
@@ -122,12 +129,13 @@ def cut(row: ReadRow) -> list[str]:
     ]
 
 
-def visible(text: str) -> str:
-    """A text of the same length without characters that would steer a screen or that HTML forbids."""
-    return FORBIDDEN.sub("�", text.replace("\r\n", " \n").replace("\r", "\n"))
-
-
-def _header(title: str, pages: Sequence[Sequence[Inspection]], titles: Sequence[str], marks: Mapping[str, str]) -> str:
+def _header(
+    title: str,
+    pages: Sequence[Sequence[Inspection]],
+    titles: Sequence[str],
+    marks: Mapping[str, str],
+    looks: Mapping[str, Look],
+) -> str:
     row = pages[0]
     layers = " and ".join(dict.fromkeys(f"layer {one.layer} of 0 … {one.depth - 1}" for one in row))
     heads = "mean over heads" if row[0].heads == "mean" else "strongest head of each token"
@@ -135,7 +143,7 @@ def _header(title: str, pages: Sequence[Sequence[Inspection]], titles: Sequence[
     return (
         f'<header>\n<p class="eyebrow">{clean(f"Attention page · {layers} · {heads}")}</p>\n<h1>{clean(title)}</h1>\n'
         + "".join(f'<p class="note">{clean(note)}</p>\n' for note in notes)
-        + _legend(marks)
+        + _legend(pages[0][0], marks, looks)
         + "</header>\n"
     )
 
@@ -146,17 +154,24 @@ def _pooling_notes(row: Sequence[Inspection], titles: Sequence[str]) -> list[str
     if not other:
         return []
     who = "This task" if len(row) == 1 else f"In {listed([title for title, _ in other])}, this task"
+    if all(kind == "words" for _, kind in other):
+        return [
+            f"{who} reads its answers from the words themselves and not from the first token, whose attention says "
+            "little about them."
+        ]
     kinds = " and ".join(dict.fromkeys(kind.replace("_", " ") for _, kind in other))
     return [f"{who} reads its answer from all tokens ({kinds}), so the first token’s attention is only a part of it."]
 
 
-def _legend(marks: Mapping[str, str]) -> str:
+def _legend(one: Inspection, marks: Mapping[str, str], looks: Mapping[str, Look]) -> str:
     steps = ((0.2, "a little"), (0.6, "more"), (1.0, "most"))
     shades = "".join(f'<span class="w a" style="--s:{strength}">{name}</span>' for strength, name in steps)
-    items = [
+    sides = ("for a higher score", "for a lower score") if _is_number(one) else _SIDES
+    items = [f"<li>Marks: {legend(looks)}</li>"] if looks else []
+    items += [
         f"<li>Attention: {shades}</li>",
-        '<li>Second opinion: <span class="w f" style="--s:.7">speaks for the answer</span>'
-        ' <span class="w g" style="--s:.7">speaks against it</span></li>',
+        f'<li>Second opinion: <span class="w f" style="--s:.7">{sides[0]}</span>'
+        f' <span class="w g" style="--s:.7">{sides[1]}</span></li>',
     ]
     if marks:
         names = " ".join(f'<span class="m {mark}">{clean(label)}</span>' for label, mark in marks.items())
@@ -164,36 +179,74 @@ def _legend(marks: Mapping[str, str]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>\n'
 
 
-def _section(page: Sequence[Inspection], titles: Sequence[str], marks: Mapping[str, str], heading: str) -> str:
+def _is_number(one: Inspection) -> bool:
+    """Whether the answer is a score, which words speak for a higher or a lower one of."""
+    return not isinstance(one.prediction, list) and not one.explained
+
+
+def _section(
+    page: Sequence[Inspection],
+    titles: Sequence[str],
+    marks: Mapping[str, str],
+    looks: Mapping[str, Look],
+    heading: str,
+) -> str:
     scale = strongest(page)
     several = len(page) > 1
     articles = "".join(
-        _article(one, title if several else "", scale, marks) for one, title in zip(page, titles, strict=True)
+        _article(one, title if several else "", scale, marks, looks) for one, title in zip(page, titles, strict=True)
     )
     named = f"<h2>{heading}</h2>\n" if heading else ""
     return f'<section>\n{named}<div class="models {"beside" if several else "alone"}">\n{articles}</div>\n</section>\n'
 
 
-def _article(one: Inspection, title: str, scale: float, marks: Mapping[str, str]) -> str:
+def _article(one: Inspection, title: str, scale: float, marks: Mapping[str, str], looks: Mapping[str, Look]) -> str:
     model = f'<p class="model">{clean(title)}</p>' if title else ""
-    about = (
-        f"for and against {listed(f'“{label}”' for label in one.explained)}"
-        if one.explained
-        else "for a higher and for a lower score"
-    )
     most = max((abs(word.attribution) for _, word in _words(one)), default=0.0)
     looked = _texts(one, lambda word, words: _looked(word, words, scale, marks))
     toward = _texts(one, lambda word, words: _toward(word, words, most))
     return (
-        f'<article>\n<div class="top">{model}<p class="answer">{_answer(one.prediction)}</p></div>\n'
+        f'<article>\n<div class="top">{model}<p class="answer">{_answer(one.prediction)}</p>'
+        f"{_marked(one, looks)}</div>\n"
         f'<div class="panel"><h3>Where the first token looked</h3>{looked}'
         f"{_notes(_attention_facts(one, scale))}</div>\n"
-        f'<div class="panel"><h3>{clean(f"Second opinion: {about}")}</h3>{toward}'
+        f'<div class="panel"><h3>{clean(f"Second opinion: {_about(one)}")}</h3>{toward}'
         f"{_notes(_attribution_facts(one))}</div>\n</article>\n"
     )
 
 
+def _about(one: Inspection) -> str:
+    """What the second opinion is about."""
+    named = listed(f"“{label}”" for label in one.explained)
+    if not isinstance(one.prediction, list):
+        return f"for and against {named}" if named else "for a higher and for a lower score"
+    if one.prediction:
+        return f"for and against what was marked ({named})"
+    return f"for and against {named}, the likeliest mark, which was not given" if named else "no words, no marks"
+
+
+def _marked(one: Inspection, looks: Mapping[str, Look]) -> str:
+    """The text with its marks and a table of them, for tasks that answer with such."""
+    if not isinstance(one.prediction, list) or not one.prediction:
+        return ""
+    ((text,),) = (row.texts for row in one.rows)
+    return paint(text.text, marks_of(one.prediction, text.text), looks) + table(one.prediction, looks)
+
+
+def marks_of(prediction: Prediction, text: str) -> list[Mark]:
+    """A prediction's marks with whole characters: an accent or a skin tone goes with what it belongs to."""
+    found = []
+    for one in prediction:
+        end = one["end"]
+        while end < len(text) and continues(text, end):
+            end += 1
+        found.append(Mark(one["start"], end, one["label"], percent(one["score"])))
+    return found
+
+
 def _answer(prediction: Prediction) -> str:
+    if isinstance(prediction, list):
+        return f"<b>{answer(prediction)}</b>"
     chances: dict[str, float] = prediction.get("scores", {})
     given = prediction.get("labels", [prediction["label"]] if "label" in prediction else [])
     others = sorted(((label, p) for label, p in chances.items() if label not in given), key=lambda one: -one[1])
@@ -285,7 +338,9 @@ def _attribution_facts(one: Inspection) -> list[str]:
     toward = sum(word.attribution for word in words if word.attribution > 0)
     against = -sum(word.attribution for word in words if word.attribution < 0)
     special = sum(row.special_attribution for row in one.rows)
-    return [f"Words for it {percent(toward)}, words against it {percent(against)}, special tokens {percent(special)}."]
+    sides = ("for a higher score", "for a lower score") if _is_number(one) else ("for it", "against it")
+    shares = f"Words {sides[0]} {percent(toward)}, words {sides[1]} {percent(against)}"
+    return [f"{shares}, special tokens {percent(special)}."]
 
 
 def _words(one: Inspection) -> Iterator[tuple[ReadText, Word]]:
@@ -296,6 +351,12 @@ def _marks(pages: Iterable[Sequence[Inspection]]) -> dict[str, str]:
     """The class of each label's mark, in the labels' own order; none where no model lets labels pull."""
     labels = dict.fromkeys(label for page in pages for one in page for label in one.labels or ())
     return {label: f"l{place}" for place, label in enumerate(labels)}
+
+
+def _looks(pages: Iterable[Sequence[Inspection]]) -> dict[str, Look]:
+    """How the marks of each label look, of all labels that were given anywhere; none for other kinds of answers."""
+    lists = [one.prediction for page in pages for one in page if isinstance(one.prediction, list)]
+    return looks_of(sorted({mark["label"] for found in lists for mark in found}))
 
 
 def _mark_style(marks: Mapping[str, str]) -> str:

@@ -1,4 +1,7 @@
-"""A run as one page that needs nothing else: no scripts, no other files, no network, and none of the users' texts."""
+"""A run as one page that needs nothing else: no scripts, no other files, no network.
+
+It holds none of the users' texts, unless the record has samples of them, which a run writes only when asked to.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from weft.reports.marks import STYLE as MARKS
+from weft.reports.marks import TEXT_STYLE, Look, Mark, legend, looks_of, paint, swatch
 from weft.reports.style import STYLE
 from weft.reports.svg import (
     Dot,
@@ -24,6 +29,9 @@ MANY = 20  # labels from which a page first shows the weakest, and all of them o
 MOST_POINTS = 400  # of a drawn curve; more would not show
 MOST_PAIRS = 7  # of tasks in one chart
 
+PLACES = {"inside": "inside another", "outside": "holding others", "flat": "neither"}  # where a span may lie
+PRIVACY = "This page contains texts of the data: keep it and share it as you would keep and share them."
+
 WORDS: dict[Standing, str] = {
     "better": "clearly better",
     "unclear": "not clear",
@@ -36,17 +44,19 @@ def render(record: Mapping[str, Any]) -> str:
     """The page of a run's record; parts that the record does not hold are left out."""
     rows = read_rows(record)
     tasks = record.get("tasks", {})
+    style = STYLE + (TEXT_STYLE + MARKS if any(map(_looks, tasks.values())) else "")
     body = [
         _header(record, rows),
         _results(record, rows),
         _training(record),
         *(_task(place, row, tasks[row.task]) for place, row in enumerate(rows)),
         _config(record),
+        _privacy(tasks),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>weft report: {clean(listed(tasks, 4))}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<title>weft report: {clean(listed(tasks, 4))}</title>\n<style>{style}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(body)}</main>\n</body>\n</html>\n"
     )
 
@@ -209,13 +219,16 @@ def _task(place: int, row: Row, task: Mapping[str, Any]) -> str:
         chart = confusion_matrix(labels, confusion, f"Gold by answer of {row.task}")
         figure = f'<figure><figcaption>Gold against answer</figcaption><div class="wide">{chart}</div></figure>'
         blocks.append(f"<div>{figure}</div>")
+    looks = _looks(task)
     if per_class := details.get("per_class"):
-        blocks.append(f'<div class="grow">{_per_class(per_class)}</div>')
+        blocks.append(f'<div class="grow">{_per_class(per_class, looks)}</div>')
+    if nested := details.get("nested"):
+        blocks.append(f"<div>{_nested(nested)}</div>")
     if confusion and len(labels) > 4 and (mistakes := _mistakes(labels, confusion)):
         blocks.append(f'<div class="grow">{mistakes}</div>')
     return (
         f'<section id="task-{place}">\n<h2>{clean(row.task)}</h2>\n<p class="note">{clean(about)}</p>\n'
-        f'<div class="fit">{"".join(blocks)}</div>\n</section>\n'
+        f'<div class="fit">{"".join(blocks)}</div>\n{_samples(task.get("samples") or (), looks)}</section>\n'
     )
 
 
@@ -234,25 +247,78 @@ def _scores(result: Mapping[str, Any]) -> str:
     return f"<h3>All measures{part}</h3>{table}"
 
 
-def _per_class(per_class: Mapping[str, Mapping[str, float]]) -> str:
+def _per_class(per_class: Mapping[str, Mapping[str, float]], looks: Mapping[str, Look]) -> str:
     if len(per_class) <= MANY:
-        return f"<h3>Each label</h3>{_class_table(per_class.items())}"
+        return f"<h3>Each label</h3>{_class_table(per_class.items(), looks)}"
     present = [item for item in per_class.items() if item[1].get("support")]
     weakest = sorted(present, key=lambda item: item[1].get("f1", 0.0))[:10]
-    everything = f"<details><summary>All {len(per_class)} labels</summary>{_class_table(per_class.items())}</details>"
-    return f"<h3>The weakest labels</h3>{_class_table(weakest)}{everything}"
+    table = _class_table(per_class.items(), looks)
+    everything = f"<details><summary>All {len(per_class)} labels</summary>{table}</details>"
+    return f"<h3>The weakest labels</h3>{_class_table(weakest, looks)}{everything}"
 
 
-def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]]) -> str:
+def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]], looks: Mapping[str, Look]) -> str:
     lines = []
     for label, scores in classes:
         f1 = measured(scores.get("f1"))
+        named = swatch(label, looks[label]) if label in looks else _breakable(label)
         cells = [_cell("", number(measured(scores.get(name))), "number") for name in ("precision", "recall")]
         bar = f'<td class="number strong bar" style="--share:{f1 or 0:.3f}">{number(f1)}</td>'
-        lines.append(
-            [f"<td>{_breakable(label)}</td>", *cells, bar, _cell("", f"{scores.get('support', 0):,.0f}", "number")]
+        lines.append([f"<td>{named}</td>", *cells, bar, _cell("", f"{scores.get('support', 0):,.0f}", "number")])
+    return _table(("Label", "Precision", "Recall", "F1", "Gold" if looks else "Rows"), lines, "narrow")
+
+
+def _looks(task: Mapping[str, Any]) -> dict[str, Look]:
+    """How marks of a task's labels look; none for tasks that mark nothing, which are measured against no lookup."""
+    result = task.get("result", {})
+    details = result.get("measures", {}).get("details", {})
+    samples = task.get("samples") or ()
+    spans = [one for sample in samples for key in ("gold", "found") for one in sample.get(key, ())]
+    if not samples and "nested" not in details and "lookup" not in result.get("baselines", {}):
+        return {}
+    known = () if "confusion" in details else details.get("per_class", ())
+    return looks_of([*known, *(_mark(one).label for one in spans)])
+
+
+def _nested(nested: Mapping[str, float]) -> str:
+    """How many spans were found, by how they lie to others."""
+    lines = [
+        [
+            f"<td>{words}</td>",
+            _cell("", number(measured(nested.get(place))) if count else "–", "number strong"),
+            _cell("", f"{count:,.0f}", "number"),
+        ]
+        for place, words in PLACES.items()
+        if (count := measured(nested.get(f"{place}_support"))) is not None
+    ]
+    return f"<h3>Spans in spans</h3>{_table(('Gold spans', 'Recall', 'Gold'), lines, 'narrow')}"
+
+
+def _samples(samples: Sequence[Mapping[str, Any]], looks: Mapping[str, Look]) -> str:
+    """Texts as they are marked in the data, and below that as the model marked them."""
+    if not samples:
+        return ""
+    shown = []
+    for sample in samples:
+        gold, found = ([_mark(one) for one in sample.get(key, ())] for key in ("gold", "found"))
+        right = len(set(gold) & set(found))
+        told = f"{right:,} of {len(set(gold)):,} found; {len(set(found)) - right:,} more that are not in the data."
+        shown.append(
+            f'<div class="sample"><p class="which">Gold</p>{paint(sample["text"], gold, looks)}'
+            f'<p class="which">Found</p>{paint(sample["text"], found, looks)}<p class="note">{told}</p></div>\n'
         )
-    return _table(("Label", "Precision", "Recall", "F1", "Rows"), lines, "narrow")
+    return f'<div class="samples"><h3>Some texts</h3>{legend(looks)}{"".join(shown)}</div>\n'
+
+
+def _mark(one: Mapping[str, Any] | Sequence[Any]) -> Mark:
+    """A span of a record, [start, end, label] or with these names."""
+    start, end, label = (one[key] for key in ("start", "end", "label")) if isinstance(one, Mapping) else one[:3]
+    return Mark(int(start), int(end), str(label))
+
+
+def _privacy(tasks: Mapping[str, Mapping[str, Any]]) -> str:
+    held = any(task.get("samples") for task in tasks.values())
+    return f'<footer class="note">{clean(PRIVACY)}</footer>\n' if held else ""
 
 
 def _mistakes(labels: Sequence[str], confusion: Sequence[Sequence[int]], most: int = 10) -> str:

@@ -6,6 +6,7 @@
     tags       a tag for every word, or the spans that such tags mark
     spans      spans of words, one in another if need be
     relations  what pairs of spans have to do with each other
+    hidden     tokens that were hidden
 
 A target is learned from the training rows, is frozen, and knows all about its answers: how gold becomes a tensor, how
 a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model
@@ -59,6 +60,10 @@ class Target(ABC):
     @abstractmethod
     def loss_of(self, loss: Loss) -> ScoresLoss:
         """The loss over a head's scores and the gold of a batch."""
+
+    def compact(self, scores: Scores, readings: Sequence[Reading]) -> Scores:
+        """The scores without what predictions do not need, where all of them would fill the memory."""
+        return scores
 
     @abstractmethod
     def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:

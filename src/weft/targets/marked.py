@@ -28,10 +28,9 @@ def gold_spans(row: Example) -> tuple[Span, ...]:
     return cast(tuple[Span, ...], row.gold)
 
 
-def spans_in(prediction: Prediction) -> list[Span]:
+def spans_in(prediction: Prediction) -> tuple[Span, ...]:
     """The spans of a prediction."""
-    assert isinstance(prediction, list)
-    return [(one["start"], one["end"], one["label"]) for one in prediction]
+    return tuple((one["start"], one["end"], one["label"]) for one in prediction)
 
 
 def measure_spans(

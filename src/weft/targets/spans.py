@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,14 +19,12 @@ from weft.losses import Target as Fit
 from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, ScoresLoss, Target
 from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
+from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.candidates import candidates, count_candidates, place_of
 from weft.text.disjoint import best_disjoint
 from weft.text.readings import Reading
 from weft.text.words import word_range
-
-_LEAST = 10  # gold spans from which a threshold is tuned
-_TRIED = 60  # thresholds
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ class SpansTarget(Target):
         def of_spans(scores: Scores, batch: Batch) -> Tensor:
             assert batch.gold is not None
             values, gold = self._sample(scores.values, batch.gold)
-            if not len(gold):
-                return scores.values.sum()
+            if not len(gold):  # nothing was drawn, and nothing is to be learned: zero, with a gradient of zero
+                return values.sum()
             return compute(values, gold) * (len(gold) / len(batch.layout["firsts"]))  # per word, as other losses
 
         return of_spans
@@ -100,40 +98,23 @@ class SpansTarget(Target):
         return values[chosen], gold[chosen]
 
     def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
-        found = _Found(scores, readings, self.widest)
+        found = _over(self.threshold, scores, readings, self.widest)
         return [
-            [
-                marked(readings[row], *found.characters(row, place), self.labels[label - 1], score)
-                for place, label, score in self._chosen(row, some)
-            ]
-            for row, some in enumerate(found.over(self.threshold))
+            [self._mark(reading, one) for one in (self._disjoint(some) if self.flat else some)]
+            for reading, some in zip(readings, found, strict=True)
         ]
 
-    def _chosen(self, row: int, spans: list[_Likely]) -> list[tuple[int, int, float]]:
-        """Place, label and probability of the spans to give, in order of the text."""
-        if self.flat:
-            least = math.log(self.threshold / (1 - self.threshold)) - 1e-6
-            weights = [(one.first, one.last + 1, one.odds - least) for one in spans]
-            spans = [spans[place] for place in best_disjoint(weights)]
-        return [(one.place, one.label, one.score) for one in spans]
+    def _mark(self, reading: Reading, one: _Likely) -> dict[str, Any]:
+        start, end = reading.words.starts[one.first], reading.words.ends[one.last]
+        return marked(reading, start, end, self.labels[one.label - 1], one.score)
+
+    def _disjoint(self, spans: list[_Likely]) -> list[_Likely]:
+        """Of spans that overlap, those that are likeliest together, in order of the text."""
+        least = math.log(self.threshold / (1 - self.threshold)) - 1e-6
+        return [spans[place] for place in best_disjoint([(s.first, s.last + 1, s.odds - least) for s in spans])]
 
     def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
-        """The threshold with the best value of the metric on these rows; among equals the nearest to 0.5."""
-        golds = [one.gold for one in examples]
-        if sum(len(gold_spans(one)) for one in examples) < _LEAST:
-            return self
-        likely = torch.softmax(scores.values, 1)[:, 1:].sum(1)
-        near = likely[likely > 0.01].numpy()
-        tried = {0.5, *np.quantile(near, np.linspace(0.01, 0.99, _TRIED)).round(4).tolist()} if len(near) else {0.5}
-        best: tuple[float, float, SpansTarget] | None = None
-        for threshold in sorted(tried, key=lambda one: abs(one - 0.5)):
-            if not 0.01 <= threshold <= 0.99:
-                continue
-            target = replace(self, threshold=threshold)
-            value = target.measure(golds, target.predictions(scores, readings), intervals=False).scores[metric]
-            if best is None or value > best[0]:
-                best = (value, threshold, target)
-        return self if best is None else best[2]
+        return tune_threshold(self, scores, examples, readings, metric)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
@@ -150,47 +131,27 @@ class SpansTarget(Target):
 class _Likely:
     """A candidate that may be given."""
 
-    place: int  # among those of its text
-    first: int
+    first: int  # word
     last: int
     label: int
     score: float  # probability of the label
     odds: float  # log odds of any label
 
 
-class _Found:
-    """The candidates of several texts with how likely each is."""
-
-    def __init__(self, scores: Scores, readings: Sequence[Reading], widest: int) -> None:
-        self.readings, self.widest = readings, widest
-        self.sizes = list(scores.sizes)
-        self.likely = torch.softmax(scores.values.double(), 1)
-        self.none = self.likely[:, 0]
-
-    def over(self, threshold: float) -> list[list[_Likely]]:
-        """For each text the candidates whose probability of any label reaches the threshold, in order."""
-        rows: list[list[_Likely]] = [[] for _ in self.sizes]
-        hits = (1 - self.none >= threshold).nonzero().squeeze(1)
-        if not len(hits):
-            return rows
-        scores, labels = self.likely[hits, 1:].max(1)
-        odds = torch.log((1 - self.none[hits]) / self.none[hits].clamp_min(1e-12))
-        begins = np.cumsum([0, *self.sizes])
-        owner = np.searchsorted(begins, hits.numpy(), side="right") - 1
-        for hit, row, label, score, odd in zip(
-            hits.tolist(), owner.tolist(), (labels + 1).tolist(), scores.tolist(), odds.tolist(), strict=True
-        ):
-            place = hit - int(begins[row])
-            first, last = self._words(row, place)
-            rows[row].append(_Likely(place, first, last, label, score, odd))
+def _over(threshold: float, scores: Scores, readings: Sequence[Reading], widest: int) -> list[list[_Likely]]:
+    """For each text the candidates whose probability of any label reaches the threshold, in order."""
+    rows: list[list[_Likely]] = [[] for _ in readings]
+    likely = torch.softmax(scores.values.double(), 1)
+    none = likely[:, 0]
+    hits = (1 - none >= threshold).nonzero().squeeze(1)
+    if not len(hits):
         return rows
-
-    def characters(self, row: int, place: int) -> tuple[int, int]:
-        """Where a candidate lies in its text."""
-        first, last = self._words(row, place)
-        words = self.readings[row].words
-        return words.starts[first], words.ends[last]
-
-    def _words(self, row: int, place: int) -> tuple[int, int]:
-        first, last = candidates(len(self.readings[row].by_word), self.widest)
-        return int(first[place]), int(last[place])
+    best, labels = likely[hits, 1:].max(1)
+    odds = torch.log((1 - none[hits]) / none[hits].clamp_min(1e-12))
+    owner = np.searchsorted(np.cumsum(scores.sizes), hits.numpy(), side="right")
+    spans = [candidates(len(reading.by_word), widest) for reading in readings]
+    first, last = (np.concatenate([one[end] for one in spans])[hits.numpy()].tolist() for end in (0, 1))
+    columns = (first, last, (labels + 1).tolist(), best.tolist(), odds.tolist())
+    for row, *parts in zip(owner.tolist(), *columns, strict=True):
+        rows[row].append(_Likely(*parts))
+    return rows

@@ -112,9 +112,7 @@ class TagsTarget(Target):
         words = self._emissions(scores.values, layout["word_of"], firsts)
         path = gold[firsts]
         missed = log_partition(words, sizes, scores.steps) - path_scores(words, path, sizes, scores.steps)
-        if (
-            self.learned == "first" or self.decided == "combined"
-        ):  # further sub-words: not asked, or in the path already
+        if self.learned == "first" or self.decided == "combined":  # the others are not asked, or in the path already
             return missed.sum() / len(path)
         further = torch.ones_like(gold, dtype=torch.bool)
         further[firsts] = False
@@ -133,15 +131,16 @@ class TagsTarget(Target):
             words = self._emissions(scores.values, word_of, firsts)
             chosen, likely = best_paths(words, sizes, scores.steps), marginals(words, sizes, scores.steps)
         else:
-            likely = self._emissions(torch.softmax(scores.values, 1), word_of, firsts)
-            chosen = (
-                best_paths(likely.log(), sizes, self._possible()) if self.decoder == "constrained" else likely.argmax(1)
-            )
+            likely = self._emissions(torch.softmax(scores.values.double(), 1), word_of, firsts)
+            chosen = self._best(likely, sizes) if self.decoder == "constrained" else likely.argmax(1)
         return chosen.tolist(), likely.gather(1, chosen.unsqueeze(1)).squeeze(1).tolist()
 
-    def _possible(self) -> Tensor:
+    def _best(self, likely: Tensor, sizes: Sequence[int]) -> Tensor:
+        """The likeliest tags of which each may follow the one before, (U, L) → (U,)."""
         allowed = torch.tensor(allowed_steps(self.tags))
-        return torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+        steps = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+        least = torch.finfo(likely.dtype).tiny  # a tag that rounds to impossible may still be the only one allowed
+        return best_paths(likely.clamp_min(least).log(), sizes, steps)
 
     def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
         sizes = [len(reading.by_word) for reading in readings]

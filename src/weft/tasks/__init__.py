@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from weft.encoder.encoder import Encoder
 from weft.heads import Head
 from weft.heads.linear import Linear
 from weft.layers.pairs import Feature
@@ -41,6 +42,7 @@ class Task(Spec, root=True):
     several_texts: ClassVar[bool] = False  # whether it reads pairs
     takes_words: ClassVar[bool] = False  # whether its text may come as a list of words
     reads_marks: ClassVar[bool] = False  # whether it reads spans beside the text
+    reads_corpus: ClassVar[bool] = False  # whether it makes its answers from raw text
 
     train: str | None = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
@@ -80,6 +82,10 @@ class Task(Spec, root=True):
 
         What the cell means may depend on the rest of the row (`content`), and on which of the kind's columns it is.
         """
+
+    def read_marks(self, columns: Mapping[str, Any], content: Content) -> tuple[Span, ...] | None:
+        """What is marked in a row's text, for kinds that read marks; None where nothing says so."""
+        return None
 
     def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
         """The cell with everything mended that can be, and how often what was; only where a kind has `repair`."""
@@ -125,7 +131,7 @@ class Task(Spec, root=True):
         """The module that gives `Scores.steps`, for kinds that learn which tag follows which."""
         return None
 
-    def build_head(self, inputs: int, outputs: int) -> nn.Module:
+    def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
         """The module from what is read to scores."""
         return self.head.build(inputs, outputs)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from torch import nn
 
+from weft.encoder.encoder import Encoder
 from weft.layers.readers import CosineReader, Reader
 from weft.losses import Loss
 from weft.losses.mse import Mse
@@ -72,8 +73,8 @@ class Similarity(PairTask):
     def build_reader(self, width: int) -> Reader:
         return CosineReader(self.pooler.build(width)) if self.output == "cosine" else super().build_reader(width)
 
-    def build_head(self, inputs: int, outputs: int) -> nn.Module:
-        return nn.Identity() if self.output == "cosine" else super().build_head(inputs, outputs)
+    def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
+        return nn.Identity() if self.output == "cosine" else super().build_head(inputs, outputs, encoder)
 
     def inputs(self, width: int) -> int:
         return 1 if self.output == "cosine" else super().inputs(width)

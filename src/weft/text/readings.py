@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from weft.records import Content
 from weft.text.tokenizer import Encoded, Tokenizer
 from weft.text.windows import cut_windows, owners
 from weft.text.words import Words, find_words
+
+Integers = NDArray[np.integer[Any]]
 
 _WHOLE = 10**9  # tokens, so that nothing is cut
 
@@ -35,6 +38,17 @@ class SubWords:
         return len(self.words.starts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidden:
+    """The M places of a row at which a token was hidden."""
+
+    places: Integers  # (M,)
+    gold: Integers | None  # (M,) what stood there, where that is known
+    spell: Callable[[int], str | None]  # the token of an id
+    outside: Integers | None = None  # (M, 2) the places beside each one's span
+    offset: Integers | None = None  # (M,) how far into its span each one is
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """An example as a task reads it."""
@@ -42,6 +56,7 @@ class Reading:
     content: Content
     rows: list[Encoded]
     sub_words: SubWords | None = field(default=None)  # for tasks that ask about words
+    hidden: Hidden | None = field(default=None)  # for tasks that ask what was hidden
 
     @property
     def dropped(self) -> int:

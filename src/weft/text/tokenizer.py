@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 import tokenizers
+from numpy.typing import NDArray
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 from tokenizers.implementations.byte_level_bpe import ByteLevelBPETokenizer
 from tokenizers.processors import RobertaProcessing
@@ -89,6 +91,33 @@ class Tokenizer:
     def size(self) -> int:
         """One more than the highest id, special and added tokens included."""
         return max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def mask_id(self) -> int:
+        """The id of the token that hides others."""
+        named = (self.settings or {}).get("mask_token")
+        named = named.get("content") if isinstance(named, dict) else named
+        found = (self.backend.token_to_id(name) for name in (named, "[MASK]", "<mask>") if name)
+        number = next((one for one in found if one is not None), None)
+        if number is None:
+            raise CheckpointError(
+                "this tokenizer has no mask token, so that no token can be hidden; use another encoder"
+            )
+        return number
+
+    def join(
+        self, parts: Sequence[NDArray[np.int32]], begins_word: Sequence[NDArray[np.bool_]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[int]]:
+        """Tokenized parts as one row: ids with the special tokens between, where words begin, and segments."""
+        frame = self.backend.encode("", "" if len(parts) > 1 else None)
+        around, inner = frame.ids, len(frame.ids) - 2
+        pieces: list[Any] = [around[:1], parts[0], around[1 : 1 + inner], *parts[1:], around[-1:]]
+        starts: list[Any] = [[False], begins_word[0], [False] * inner, *begins_word[1:], [False]]
+        segments = [0] * (1 + len(parts[0]) + min(inner, 1)) if len(parts) > 1 else [0] * (2 + len(parts[0]))
+        if len(parts) > 1:
+            second = frame.type_ids[-1]
+            segments += [second] * (len(parts[1]) + 1 + max(inner - 1, 0))
+        return np.concatenate(pieces).astype(np.int64), np.concatenate(starts).astype(bool), segments
 
     def encode(
         self,

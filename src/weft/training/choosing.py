@@ -10,7 +10,7 @@ from weft.network import Network
 from weft.records import Example
 
 
-def thin_out(rows: list[Example], limit: int) -> list[Example]:
+def thin_out(rows: Sequence[Example], limit: int) -> Sequence[Example]:
     """At most `limit` rows, evenly spread over all."""
     if len(rows) <= limit:
         return rows

@@ -227,6 +227,7 @@ class Loop:
             "losses": {name: mean_loss(recent, name) for name in names},
             "learning_rate": here.learning_rate,
             "dev": {name: result.value for name, result in results.items()},
+            "scores": {name: result.measures.scores for name, result in results.items()},
             "overall": gain,
             "agreement": self._agreement(names),
             "weights": self.weights.current(),

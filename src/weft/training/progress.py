@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 
 
@@ -22,6 +26,11 @@ class Watcher:
 
     def note(self, text: str) -> None:
         """A sentence worth reading."""
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[int], None]]:
+        """Raw text is tokenized; what is yielded is told how many bytes are done."""
+        yield lambda done: None
 
     def begin(self, steps: int, done: int) -> None:
         """The run starts, or goes on after `done` steps."""
@@ -49,6 +58,13 @@ class RichWatcher(Watcher):
 
     def note(self, text: str) -> None:
         self.console.print(f"[dim]{text}[/]")
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[int], None]]:
+        columns = (TextColumn("tokenizing"), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True) as bar:
+            line = bar.add_task("tokenizing", total=None)
+            yield lambda done: bar.update(line, completed=done)
 
     def begin(self, steps: int, done: int) -> None:
         columns = (

@@ -1,4 +1,4 @@
-"""The training rows of one task, tokenized once and handed out batch by batch."""
+"""The training rows of one task, handed out batch by batch: tokenized once, or drawn anew on every turn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from weft.network import Network
 from weft.records import Example
 from weft.tensors import Batch
+from weft.text.corpus_rows import DrawnRows
 from weft.training.batches import Batching, plan
 
 
@@ -21,10 +22,11 @@ class TaskRows:
     def __init__(self, network: Network, task: str, examples: Sequence[Example], batching: Batching, seed: int) -> None:
         self.task, self.batching = task, batching
         self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
-        self.network = network
-        self.readings = network.encode(task, examples)
-        self.golds = network.targets[task].golds(examples, self.readings)
-        self.lengths = [reading.tokens for reading in self.readings]
+        self.network, self.examples = network, examples
+        if not isinstance(examples, DrawnRows):
+            self.readings = network.encode(task, examples)
+            self.golds = network.targets[task].golds(examples, self.readings)
+            self.lengths = [reading.tokens for reading in self.readings]
         self.go_to(0, 0)
         self.size = len(self.batches)
 
@@ -40,12 +42,17 @@ class TaskRows:
     @property
     def fingerprint(self) -> int:
         """A number that changes when the rows or their answers do."""
+        if isinstance(self.examples, DrawnRows):
+            return self.examples.drawn(0).fingerprint
         ids = array("q", (token for reading in self.readings for row in reading.rows for token in row.ids))
         return zlib.crc32(torch.cat(self.golds).numpy().tobytes(), zlib.crc32(ids.tobytes()))
 
     def go_to(self, turn: int, index: int) -> None:
         """Stand where `place` said."""
         self.turn, self.index = turn, index
+        if isinstance(self.examples, DrawnRows):
+            self.examples = self.examples.drawn(turn)
+            self.lengths = self.examples.lengths()
         self.batches = plan(self.lengths, self.batching, self.seed, turn)
 
     def next(self, rank: int = 0, ranks: int = 1) -> Batch:
@@ -58,8 +65,13 @@ class TaskRows:
 
     def first(self, rows: int) -> Batch:
         """The first rows of the file, without moving the stream."""
-        return self._batch(list(range(min(rows, len(self.readings)))))
+        return self._batch(list(range(min(rows, len(self.examples)))))
 
     def _batch(self, rows: list[int]) -> Batch:
-        batch = self.network.collate(self.task, [self.readings[row] for row in rows])
-        return replace(batch, gold=torch.cat([self.golds[row] for row in rows]))
+        if isinstance(self.examples, DrawnRows):
+            examples = [self.examples[row] for row in rows]
+            readings = self.network.encode(self.task, examples)
+            golds = self.network.targets[self.task].golds(examples, readings)
+        else:
+            readings, golds = [self.readings[row] for row in rows], [self.golds[row] for row in rows]
+        return replace(self.network.collate(self.task, readings), gold=torch.cat(golds))

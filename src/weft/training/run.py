@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,22 +25,31 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
 from weft.checkpoints.hf import read_json
+from weft.checkpoints.source import find_folder
+from weft.checkpoints.vocabulary_head import read_vocabulary_head, write_masked_model
+from weft.corpora import CorpusReader, corpus_tasks
 from weft.data import Splits, load_data
-from weft.embed import load_encoder
+from weft.embed import TextEncoder, load_encoder
+from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
 from weft.evaluate import TaskResult, calibrate, evaluate, measure_baselines
 from weft.experiment import Experiment, data_folder, parse_experiment, read_experiment
 from weft.files import write_atomically
+from weft.layers.hidden import VocabularyHead
 from weft.model import Model, load
-from weft.network import Network, check_losses, load_network
+from weft.network import Network, check_losses, check_sources, load_network
+from weft.predict import predict
+from weft.records import Example
 from weft.reports.card import render_card
 from weft.reports.html import render
+from weft.targets.marked import spans_in
+from weft.text.tokenizer import Tokenizer
 from weft.training.checkpointing import remove_state
 from weft.training.loop import Loop, Position
 from weft.training.progress import RichWatcher, Watcher
 from weft.training.starts import Starts
 
-CONFIG = "weft.toml"
+CONFIG, CACHE = "weft.toml", "cache"
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -126,12 +136,24 @@ class Run:
     def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, watcher: Watcher) -> None:
         self.experiment, self.base, self.folder, self.watcher = experiment, base, folder, watcher
         try:
-            self.data = load_data(experiment.tasks, base, experiment.seed)
-            self.network = build_network(experiment, self.data)
+            source = load_source(experiment, base)
+            self.data = self._load(source)
+            self.network = build_network(experiment, self.data, source)
             self.accelerator = build_accelerator(experiment, device, folder)
         except WeftError:
             remove_if_untouched(folder)
             raise
+
+    def _load(self, source: TextEncoder) -> dict[str, Splits]:
+        """Every task's rows, in the order of the tasks."""
+        corpora = corpus_tasks(self.experiment.tasks)
+        others = {name: task for name, task in self.experiment.tasks.items() if name not in corpora}
+        found = load_data(others, self.base, self.experiment.seed)
+        if corpora:
+            with self.watcher.reading() as progress:
+                reader = CorpusReader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
+                found |= {n: reader.load(n, t, self.base, self.experiment.seed) for n, t in corpora.items()}
+        return {name: found[name] for name in self.experiment.tasks}
 
     def learn(self, resume: bool) -> Position:
         """Train; the best weights are in `best/overall` afterwards."""
@@ -139,6 +161,10 @@ class Run:
         if any(added.values()):
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
             self.watcher.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
+        for name, splits in self.data.items():
+            mended = Counter(one for part in vars(splits).values() for row in part for one in row.mended)
+            for said, count in mended.items():
+                self.watcher.note(f"{name}: {count:,} {said} (repair)")
         torch.manual_seed(self.experiment.seed + self.accelerator.process_index)  # ranks drop out differently
         try:
             loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
@@ -153,7 +179,10 @@ class Run:
         network = self._calibrated("overall")
         results = self._measure(network)
         record = self._record(position, results, network)
+        for name, samples in self._samples(network).items():
+            record["tasks"][name]["samples"] = samples
         network.save(self.folder)
+        self._write_for_others(network)
         documents = {
             "metrics.json": to_json({name: result.measures.scores for name, result in results.items()}),
             "report.json": to_json(record),
@@ -186,9 +215,34 @@ class Run:
         if not self.experiment.training.baselines:
             return results
         return {
-            name: replace(result, baselines=measure_baselines(network.targets[name], self.data[name].train, rows[name]))
+            name: replace(result, baselines=self._baselines(network, name, rows[name]))
             for name, result in results.items()
         }
+
+    def _write_for_others(self, network: Network) -> None:
+        """Where hidden words were learned, also the encoder with that head as `transformers` reads it."""
+        for name in network.tasks:
+            head = network.heads[network.head_of(name)]
+            if isinstance(head, VocabularyHead):
+                write_masked_model(network.encoder, head.state_dict(), self.folder / "transformers")
+                network.tokenizer.save(self.folder / "transformers")
+                return
+
+    def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
+        return measure_baselines(network.targets[name], self.data[name].train, rows, network.tasks[name].reads_corpus)
+
+    def _samples(self, network: Network) -> dict[str, list[dict[str, Any]]]:
+        """The first texts in which anything is marked, with what was found, as far as the config asks for them."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for name, task in network.tasks.items():
+            rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.samples]
+            if rows and task.takes_words and not task.reads_marks:
+                answers = predict(network, [{name: row} for row in rows])
+                found[name] = [
+                    {"text": row.texts[0], "gold": row.gold, "found": spans_in(answer.predictions[name])}
+                    for row, answer in zip(rows, answers, strict=True)
+                ]
+        return found
 
     def _keep_per_task(self, position: Position) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
@@ -249,20 +303,51 @@ class Run:
         }
 
 
-def build_network(experiment: Experiment, data: Mapping[str, Splits]) -> Network:
+def load_source(experiment: Experiment, base: Path) -> TextEncoder:
+    """The encoder to begin with, and its tokenizer."""
+    choice = experiment.encoder
+    if choice.scratch is None:
+        return load_encoder(choice.name, revision=choice.revision)
+    folders = [base / choice.scratch.tokenizer, Path(choice.scratch.tokenizer)]
+    folder = next((one for one in folders if one.is_dir()), None)
+    if folder is None:
+        raise ConfigError(
+            f"encoder.scratch.tokenizer: there is no folder {choice.scratch.tokenizer}, neither beside the data nor "
+            "here; make one with: weft vocab FILE… --size 8000 --output FOLDER"
+        )
+    tokenizer = Tokenizer.from_folder(folder)
+    torch.manual_seed(experiment.seed)
+    return TextEncoder(Encoder(choice.scratch.config(tokenizer.size)), tokenizer)
+
+
+def build_network(experiment: Experiment, data: Mapping[str, Splits], source: TextEncoder) -> Network:
     """A network for the experiment's tasks, its heads fresh by the seed."""
     targets = {name: task.learn(one.gold for one in data[name].train) for name, task in experiment.tasks.items()}
     check_losses(experiment.tasks, targets)
-    source = load_encoder(experiment.encoder.name, revision=experiment.encoder.revision)
+    check_sources(experiment.tasks)
     encoder = source.encoder
     encoder.pooler = None  # tasks bring their own
     encoder.config = replace(encoder.config, with_pooler=False)
     encoder.checkpoint_gradients = experiment.encoder.checkpoint_gradients
     torch.manual_seed(experiment.seed)
     network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
+    load_vocabulary_heads(network, experiment)
     starts = Starts(network, {name: splits.train for name, splits in data.items()})
     network.conditioner.start(starts.words, starts.class_means)
     return network
+
+
+def load_vocabulary_heads(network: Network, experiment: Experiment) -> None:
+    """Begin the heads that tell hidden words from those of the checkpoint, where it has one."""
+    heads = [network.heads[network.head_of(name)] for name in network.tasks]
+    fresh = [head for head in heads if isinstance(head, VocabularyHead)]
+    if not fresh or experiment.encoder.scratch is not None:
+        return
+    folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
+    tensors = read_vocabulary_head(folder, network.encoder.config)
+    for head in fresh:
+        if tensors is not None:
+            head.load_state_dict(tensors)
 
 
 def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:
@@ -297,6 +382,7 @@ def publish(folder: Path, target: Path) -> None:
     except OSError as error:
         raise WeftError(f"the finished run cannot be moved from {folder} to {target}: {error.strerror}") from None
     remove_state(target)
+    shutil.rmtree(target / CACHE, ignore_errors=True)
     shutil.rmtree(target / "best" / "overall")
     with contextlib.suppress(OSError):
         (target / "best").rmdir()  # where the chosen weights are the best for every task
@@ -304,7 +390,7 @@ def publish(folder: Path, target: Path) -> None:
 
 def remove_if_untouched(folder: Path) -> None:
     """Remove the folder of a run that failed before it learned anything."""
-    if [path.name for path in folder.iterdir()] == [CONFIG]:
+    if {path.name for path in folder.iterdir()} <= {CONFIG, CACHE}:
         shutil.rmtree(folder)
 
 

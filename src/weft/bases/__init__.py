@@ -1,0 +1,1 @@
+"""What task kinds of one sort have in common."""

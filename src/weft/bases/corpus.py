@@ -1,0 +1,121 @@
+"""Kinds that learn from raw text alone, and those among them that hide tokens."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from weft.encoder.encoder import Encoder
+from weft.layers.hidden import HiddenReader, VocabularyHead
+from weft.layers.readers import Reader
+from weft.losses import Loss
+from weft.losses.cross_entropy import CrossEntropy
+from weft.records import Content, Gold, Tokens
+from weft.targets import Target
+from weft.targets.hidden import HiddenTarget, hidden_in
+from weft.tasks import Task
+from weft.tensors import Batch
+from weft.text.corpus import Documents, special_ids
+from weft.text.masking import Masked
+from weft.text.readings import Hidden, Reading
+from weft.text.tokenizer import Encoded, Tokenizer
+
+
+class CorpusTask(Task):
+    """A kind that makes its own answers from raw text.
+
+    `train`, `dev` and `test` are text files; `dev` may be a share of the documents.
+    """
+
+    reads_corpus: ClassVar[bool] = True
+
+    documents: Documents = "blocks"
+    """What a document is: a block of lines between blank ones, a whole file, or each line or row (rows)."""
+    text: str = "text"
+    """Column of the text, in tables."""
+    max_length: Annotated[int, Field(ge=3)] | None = 128
+    """Tokens per row."""
+
+    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
+        return (self.text,)
+
+    def gold_column(self, header: Collection[str] = ()) -> str:
+        return self.text
+
+    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+        return None  # nobody wrote the answers down
+
+    def default_loss(self) -> Loss:
+        return CrossEntropy()
+
+    def default_metric(self) -> str:
+        return "accuracy"
+
+    def inputs(self, width: int) -> int:
+        return width
+
+
+class HiddenTask(CorpusTask):
+    """A kind that hides tokens of raw text and answers what they were."""
+
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    """Share of the tokens to choose."""
+
+    @abstractmethod
+    def hide(
+        self,
+        ids: NDArray[np.int64],
+        special: NDArray[np.bool_],
+        word_of: NDArray[np.int64],
+        tokens: Tokens,
+        mask: int,
+    ) -> Masked:
+        """A row with some of its tokens hidden."""
+
+    def learn(self, golds: Iterable[Gold]) -> Target:
+        return HiddenTarget()
+
+    def target_from(self, data: dict[str, Any]) -> Target:
+        return HiddenTarget(**data)
+
+    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+        mask, specials = tokenizer.mask_id, np.array(special_ids(tokenizer))
+        spell = tokenizer.backend.id_to_token
+        texts = [content for content in contents if content.tokens is None]
+        written = iter(tokenizer.encode([one.texts[0] for one in texts], max_length=max_length) if texts else [])
+        found = []
+        for content in contents:
+            if content.tokens is None:  # what is hidden in a text is what the user hid
+                row = next(written)
+                places = np.flatnonzero(np.array(row.ids) == mask)
+                found.append(Reading(content, [row], hidden=Hidden(places, None, spell)))
+                continue
+            ids, begins, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
+            special = np.isin(ids, specials)
+            masked = self.hide(ids, special, np.where(special, -1, np.cumsum(begins)), content.tokens, mask)
+            hidden = Hidden(masked.places, masked.gold, spell, masked.spans, masked.offset)
+            found.append(Reading(content, [Encoded(masked.ids.tolist(), segments, 0)], hidden=hidden))
+        return found
+
+    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+        """The packed places of what is hidden, (M,)."""
+        places = [
+            batch.starts[row] + torch.from_numpy(hidden_in(reading).places) for row, reading in enumerate(readings)
+        ]
+        return {"places": torch.cat(places)}
+
+    def answers(self, reading: Reading) -> int:
+        return len(hidden_in(reading).places)
+
+    def build_reader(self, width: int) -> Reader:
+        return HiddenReader()
+
+    def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
+        return VocabularyHead(encoder)

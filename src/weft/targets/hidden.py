@@ -1,0 +1,138 @@
+"""Hidden tokens: one of the vocabulary at every hidden place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.losses import Loss
+from weft.losses import Target as Fit
+from weft.metrics.bootstrap import intervals_of
+from weft.records import Example, Gold, Prediction
+from weft.targets import Measures, ScoresLoss, Target
+from weft.tensors import Batch, Scores
+from weft.text.corpus_rows import DrawnRows
+from weft.text.readings import Hidden, Reading
+
+_TOP = 10  # fillers kept
+
+
+@dataclass(frozen=True)
+class HiddenTarget(Target):
+    """What stood at the hidden places; `beside` where each is also told from the tokens beside its span alone."""
+
+    fits: ClassVar[Fit] = "label"
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    beside: bool = False
+
+    def outputs(self, loss: Loss) -> int:
+        return 0  # the vocabulary's, which the head has from the encoder
+
+    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+        golds = (hidden_in(reading).gold for reading in readings)
+        found = [torch.from_numpy(np.asarray(gold, dtype=np.int64)) for gold in golds]
+        return [torch.cat([gold, gold]) for gold in found] if self.beside else found
+
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        compute = loss.build((), None)
+
+        def of_hidden(scores: Scores, batch: Batch) -> Tensor:
+            assert batch.gold is not None
+            if not len(batch.gold):
+                return scores.values.sum()
+            return compute(scores.values, batch.gold) * (2 if self.beside else 1)  # the sum of both objectives
+
+        return of_hidden
+
+    def compact(self, scores: Scores, readings: Sequence[Reading]) -> Scores:
+        """Of every answer's V scores only what is used: the gold token's log probability, and the likeliest tokens'.
+
+        (R, V) → (R, 1 + 2 · 10); the log probability is nan where the gold is not known.
+        """
+        logs = torch.log_softmax(scores.values, 1)
+        told = torch.full((len(logs), 1), math.nan)
+        if all(hidden_in(reading).gold is not None for reading in readings):
+            told = logs.gather(1, torch.cat(self.golds([], readings)).unsqueeze(1)) if len(logs) else told
+        best, ids = logs.topk(min(_TOP, logs.shape[1]), 1)
+        return Scores(torch.cat([told, best.exp(), ids.to(best)], 1), scores.sizes)
+
+    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+        rows = scores.values.split(list(scores.sizes))
+        return [self._answers(values, reading) for values, reading in zip(rows, readings, strict=True)]
+
+    def _answers(self, values: Tensor, reading: Reading) -> list[dict[str, Any]]:
+        hidden, top = hidden_in(reading), (values.shape[1] - 1) // 2
+        golds = (
+            [None] if hidden.gold is None else [*hidden.gold.tolist(), *(hidden.gold.tolist() if self.beside else [])]
+        )
+        found = []
+        for place, (told, *rest) in enumerate(values.tolist()):
+            ids = [int(number) for number in rest[top:]]
+            fillers = [{"token": hidden.spell(i), "score": p} for i, p in zip(ids, rest[:top], strict=True)]
+            answer: dict[str, Any] = {"label": fillers[0]["token"], "score": rest[0], "fillers": fillers}
+            if hidden.gold is not None:
+                beside = place >= len(hidden.gold)
+                answer |= {"log_likelihood": told, "right": ids[0] == golds[place], "beside": beside}
+            found.append(answer)
+        return found
+
+    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+        return self
+
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        """Accuracy and perplexity at the hidden places; what is told from beside by itself."""
+        sums = np.array([_sums(one, beside=False) for one in predictions])
+        scores = _scores(sums, "")
+        if self.beside:
+            scores |= _scores(np.array([_sums(one, beside=True) for one in predictions]), "boundary_")
+        if not intervals:
+            return Measures(scores)
+
+        def resampled(rows: Any) -> dict[str, float]:
+            return _scores(sums[rows], "")
+
+        return Measures(scores, intervals_of(resampled, len(sums), ("accuracy", "perplexity"), rounds=500))
+
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
+        if not isinstance(train, DrawnRows):
+            return [[] for _ in rows]
+        counts = train.corpus.counts + 1.0  # so that no token is impossible
+        logs, commonest = np.log(counts / counts.sum()), int(counts.argmax())
+        found = []
+        for row in rows:
+            assert row.tokens is not None
+            ids = np.concatenate(row.tokens.ids)
+            found.append(
+                [{"log_likelihood": float(logs[i]), "right": i == commonest, "beside": False} for i in ids.tolist()]
+            )
+        return found
+
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        return self.majority(train, rows)
+
+
+def hidden_in(reading: Reading) -> Hidden:
+    """What is hidden in an example."""
+    assert reading.hidden is not None
+    return reading.hidden
+
+
+def _sums(answers: Sequence[dict[str, Any]], beside: bool) -> tuple[float, float, float]:
+    """Answers, right ones, and the sum of their log likelihoods."""
+    some = [one for one in answers if one["beside"] == beside]
+    return len(some), sum(one["right"] for one in some), sum(one["log_likelihood"] for one in some)
+
+
+def _scores(sums: Any, prefix: str) -> dict[str, float]:
+    count, right, likelihood = sums.reshape(-1, 3).sum(0)
+    if not count:
+        return {f"{prefix}accuracy": 0.0, f"{prefix}perplexity": math.inf}
+    return {f"{prefix}accuracy": float(right / count), f"{prefix}perplexity": float(np.exp(-likelihood / count))}

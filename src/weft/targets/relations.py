@@ -1,0 +1,153 @@
+"""What pairs of spans have to do with each other: each pair has one of L labels, or none."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.losses import Loss
+from weft.losses import Target as Fit
+from weft.metrics.bootstrap import intervals_of
+from weft.metrics.spans import count_spans, per_label, span_scores
+from weft.records import Content, Example, Gold, Prediction, Relation, Span
+from weft.targets import Measures, ScoresLoss, Target
+from weft.targets.thresholds import tune_threshold
+from weft.tensors import Batch, Scores
+from weft.text.readings import Reading
+from weft.text.words import word_range
+
+Pair = tuple[Span, Span]
+
+
+def pairs_of(reading: Reading) -> list[Pair]:
+    """All ordered pairs of different spans that hold a word, in order."""
+    spans = dict.fromkeys(reading.content.spans or ())
+    held = [span for span in spans if word_range(reading.words, span[0], span[1]) is not None]
+    return list(permutations(held, 2))
+
+
+@dataclass(frozen=True)
+class RelationsTarget(Target):
+    """The labels in order, their training counts, and from which probability a pair is given one.
+
+    Score 0 is that of no label.
+    """
+
+    fits: ClassVar[Fit] = "label"
+    without_encoder: ClassVar[str] = "lookup"
+    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
+
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        object.__setattr__(self, "counts", tuple(self.counts))
+
+    @classmethod
+    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None) -> RelationsTarget:
+        """The labels that occur, by name, or those given."""
+        counts = Counter(label for relations in golds for _, _, label in relations)
+        names = tuple(labels) if labels else tuple(sorted(counts))
+        return cls(names, tuple(counts[name] for name in names))
+
+    def outputs(self, loss: Loss) -> int:
+        return loss.outputs(len(self.labels) + 1, "label")
+
+    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+        places = {label: place for place, label in enumerate(self.labels, 1)}
+        found = []
+        for example, reading in zip(examples, readings, strict=True):
+            known = {(head, tail): places[label] for head, tail, label in _relations(example)}
+            gold = [known.get((head[:2], tail[:2]), 0) for head, tail in pairs_of(reading)]
+            found.append(torch.tensor(gold, dtype=torch.long))
+        return found
+
+    def loss_of(self, loss: Loss) -> ScoresLoss:
+        if getattr(loss, "class_weights", None) == "balanced":
+            raise ConfigError("how many pairs have no label is not known; give a number for none and for each label")
+        compute = loss.build((1,) * (len(self.labels) + 1))
+
+        def of_pairs(scores: Scores, batch: Batch) -> Tensor:
+            assert batch.gold is not None
+            return compute(scores.values, batch.gold) if len(batch.gold) else scores.values.sum()
+
+        return of_pairs
+
+    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+        likely = torch.softmax(scores.values.double(), 1)
+        best, label = likely[:, 1:].max(1) if len(likely) else (likely.sum(1), likely.sum(1).long())
+        given = (1 - likely[:, 0] >= self.threshold) if len(likely) else likely.sum(1) > 0
+        rows = zip(*(part.split(list(scores.sizes)) for part in (given, best, label)), readings, strict=True)
+        return [
+            [
+                {
+                    "head": _shown(head, reading.content),
+                    "tail": _shown(tail, reading.content),
+                    "label": self.labels[which],
+                    "score": score,
+                }
+                for (head, tail), is_one, score, which in zip(
+                    pairs_of(reading), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
+                )
+                if is_one
+            ]
+            for some, best_of, label_of, reading in rows
+        ]
+
+    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+        return tune_threshold(self, scores, examples, readings, metric)
+
+    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
+        found = [[_relation(one) for one in prediction] for prediction in predictions]
+        counts = count_spans(cast(Any, golds), found, self.labels)
+        details = {"labels": list(self.labels), "per_class": per_label(counts, self.labels)}
+        if not intervals:
+            return Measures(span_scores(counts), {}, details)
+
+        def resampled(rows: Any) -> dict[str, float]:
+            return span_scores(counts[rows])
+
+        return Measures(span_scores(counts), intervals_of(resampled, len(counts), self.metrics, rounds=500), details)
+
+    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        return [[] for _ in rows]  # most pairs have no label
+
+    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+        """What pairs of spans with such labels had to do with each other most often in training."""
+        seen: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for example in train:
+            known = {(head, tail): label for head, tail, label in _relations(example)}
+            for head, tail in permutations(dict.fromkeys(example.spans or ()), 2):
+                seen[head[2], tail[2]][known.get((head[:2], tail[:2]), "")] += 1
+        usual = {labels: min(counts, key=lambda one: (-counts[one], one)) for labels, counts in seen.items()}
+        return [
+            [
+                {"head": _shown(head, row), "tail": _shown(tail, row), "label": label}
+                for head, tail in permutations(dict.fromkeys(row.spans or ()), 2)
+                if (label := usual.get((head[2], tail[2]), ""))
+            ]
+            for row in rows
+        ]
+
+
+def _relations(row: Example) -> tuple[Relation, ...]:
+    return cast(tuple[Relation, ...], row.gold)
+
+
+def _shown(span: Span, content: Content) -> dict[str, Any]:
+    start, end, label = span
+    return {"start": start, "end": end, "text": content.texts[0][start:end], "label": label}
+
+
+def _relation(one: dict[str, Any]) -> Relation:
+    head, tail = ((one[end]["start"], one[end]["end"]) for end in ("head", "tail"))
+    return head, tail, one["label"]

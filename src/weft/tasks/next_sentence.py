@@ -1,0 +1,52 @@
+"""Whether one stretch of text follows another: half of the pairs do, the others come from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, ClassVar, Literal
+
+from weft.bases.corpus import CorpusTask
+from weft.layers.readers import Reader, TextReader
+from weft.pooling import Pooler
+from weft.pooling.cls import Cls
+from weft.records import Content, Gold
+from weft.targets import Target
+from weft.targets.label import LabelTarget
+from weft.text.corpus_rows import ELSEWHERE, FOLLOWS
+from weft.text.readings import Reading
+from weft.text.tokenizer import Encoded, Tokenizer
+
+
+class NextSentence(CorpusTask):
+    """Reads two stretches of raw text; answers whether the second follows the first in its document.
+
+    Every turn over the text draws new pairs. Beside `masked_words` on the same text, this is BERT's own pretraining.
+    """
+
+    kind: Literal["next_sentence"] = "next_sentence"
+    several_texts: ClassVar[bool] = True
+    pooling: Pooler | None = Cls()
+
+    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
+        return ("sentence1", "sentence2")
+
+    def learn(self, golds: Iterable[Gold]) -> Target:
+        return LabelTarget((ELSEWHERE, FOLLOWS), (1, 1))
+
+    def target_from(self, data: dict[str, Any]) -> Target:
+        return LabelTarget(**data)
+
+    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+        found = []
+        for content in contents:
+            if content.tokens is None:
+                first, second = content.texts
+                (row,) = tokenizer.encode([(first, second)], max_length=max_length)
+            else:
+                ids, _, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
+                row = Encoded(ids.tolist(), segments, 0)
+            found.append(Reading(content, [row]))
+        return found
+
+    def build_reader(self, width: int) -> Reader:
+        return TextReader(self.pooler.build(width))

@@ -1,0 +1,76 @@
+"""Hidden spans of raw text, each token told by its own state and once more by the states beside its span (SpanBERT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+
+from weft.bases.corpus import HiddenTask
+from weft.layers.hidden import BoundaryReader
+from weft.layers.readers import Reader
+from weft.records import Gold, Tokens
+from weft.targets import Target
+from weft.targets.hidden import HiddenTarget, hidden_in
+from weft.tensors import Batch
+from weft.text.masking import Masked, mask_spans
+from weft.text.readings import Reading
+
+_OFFSETS = 32  # tokens of a span that are told apart
+
+
+class SpanBoundary(HiddenTask):
+    """Reads raw text in which spans of whole words are hidden; answers what stood there, in two ways.
+
+    Lengths are geometric, at most ten words; each span is decided on once: masked, replaced or left. The loss is that
+    of masked words plus that of telling each token from the states just outside its span and its place in it.
+    """
+
+    kind: Literal["span_boundary"] = "span_boundary"
+    p: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Of the geometric law of lengths: the larger, the shorter spans are."""
+    longest: Annotated[int, Field(ge=1)] = 10
+    """The most words of a span."""
+
+    def hide(
+        self,
+        ids: NDArray[np.int64],
+        special: NDArray[np.bool_],
+        word_of: NDArray[np.int64],
+        tokens: Tokens,
+        mask: int,
+    ) -> Masked:
+        chance, row_of = np.random.default_rng(tokens.chance), np.zeros_like(ids)
+        return mask_spans(
+            ids, special, word_of, row_of, mask, tokens.unigrams, chance, self.share, self.p, self.longest
+        )
+
+    def learn(self, golds: Iterable[Gold]) -> Target:
+        return HiddenTarget(beside=True)
+
+    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+        """For each example its hidden places, and then the same again to be told from beside; see `BoundaryReader`."""
+        parts: dict[str, list[Tensor]] = {name: [] for name in ("places", "left", "right", "offset", "beside")}
+        for row, reading in enumerate(readings):
+            hidden, start = hidden_in(reading), batch.starts[row]
+            places = torch.from_numpy(hidden.places)
+            known = hidden.outside is not None and hidden.offset is not None
+            outside = torch.from_numpy(hidden.outside) if known else torch.stack([places - 1, places + 1], 1)
+            offset = torch.from_numpy(hidden.offset) if known else torch.zeros_like(places)
+            parts["places"] += [start + places] * 2
+            parts["left"] += [start + outside[:, 0]] * 2
+            parts["right"] += [start + outside[:, 1]] * 2
+            parts["offset"] += [offset] * 2
+            parts["beside"] += [torch.zeros_like(places, dtype=torch.bool), torch.ones_like(places, dtype=torch.bool)]
+        return {name: torch.cat(found) for name, found in parts.items()}
+
+    def answers(self, reading: Reading) -> int:
+        return 2 * super().answers(reading)
+
+    def build_reader(self, width: int) -> Reader:
+        return BoundaryReader(width, _OFFSETS)
