@@ -383,6 +383,10 @@ def test_of_two_that_overlap_the_longer_stays(first: tuple[int, int], second: tu
     assert mend_spans(spans, TEXT, flat=False) == (spans, Counter())
 
 
+def test_what_is_said_twice_is_nothing_to_mend() -> None:
+    assert mend_spans([[0, 3, "x"], [0, 3, "x"]], TEXT, flat=True) == ([[0, 3, "x"]], Counter())
+
+
 def test_tags_of_further_words_of_a_span_go_on_even_where_two_spans_share_a_word() -> None:
     """Two spans in one word of the tokenizer cannot both be said, and the path stays a possible one."""
     target = BioTarget.learn([((0, 2, "x"), (2, 9, "y"))])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from weft.layers import spans as layer
-from weft.layers.spans import ContentOf, Ends, SpanReader, inner_words, softmax_in_bags
+from weft.layers.spans import ContentOf, Ends, SpanReader, gather_content, inner_words, softmax_in_bags
 from weft.layers.words import SubWordReader, first_of_words, mean_by_word
 from weft.tensors import States, pack
 from weft.text.candidates import candidates, count_candidates, place_of
@@ -136,6 +136,14 @@ def test_half_precision_goes_through_and_stays_near(ends: Ends, content: Content
         half = reader(states)
     half.float().sum().backward()
     torch.testing.assert_close(half.float(), whole, atol=0.05, rtol=0.05)
+
+
+def test_content_may_be_of_another_precision_than_its_weights() -> None:
+    """Where a device computes exponentials in full precision only."""
+    inner, begins = inner_words(torch.tensor([0, 1]), torch.tensor([1, 2]))
+    content, weight = torch.randn(3, 4), torch.randn(3)
+    half = gather_content(content.bfloat16(), weight, inner, begins)
+    torch.testing.assert_close(half.float(), gather_content(content, weight, inner, begins), atol=0.05, rtol=0.05)
 
 
 @given(st.lists(st.lists(st.floats(-50, 50), min_size=1, max_size=5), min_size=1, max_size=6))

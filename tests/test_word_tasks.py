@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -302,6 +302,45 @@ def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     assert sum(int(note.split(": ")[1].split()[0]) for note in notes) == sum(len(one.mended) for one in mended)
     assert any("3 tags that continued nothing, or were none" in note for note in notes)
     assert any("1 spans that ended before they started, turned" in note for note in notes)
+
+
+def test_training_says_what_was_mended(tmp_path: Path, small_encoder: str) -> None:
+    class Notes(Watcher):
+        said: ClassVar[list[str]] = []
+
+        def note(self, text: str) -> None:
+            self.said.append(text)
+
+    rows = [*TAGGED, *(row for row, _ in BROKEN)]
+    settings = {**FLAT, "repair": True, "train": write(tmp_path / "rows.jsonl", rows).name, "dev": 0.2, "size": 8}
+    document = {
+        "encoder": {"from": small_encoder},
+        "tasks": {"t": settings},
+        "training": {"epochs": 1, "baselines": False},
+    }
+    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=Notes())
+    assert "t: 3 tags that continued nothing, or were none (repair)" in Notes.said
+    assert not any(SECRET in note for note in Notes.said)
+
+
+def test_the_command_tells_of_faults_and_mends(
+    tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "rows.jsonl", [*TAGGED, *(row for row, _ in BROKEN)])
+    lines = '[tasks.t]\nkind = "tagging"\ntrain = "rows.jsonl"\ndev = 0.3\n'
+    (tmp_path / "run.toml").write_text(f"encoder.from = '{small_encoder}'\n{lines}")
+    monkeypatch.setenv("COLUMNS", "300")
+    for arguments, code, words in (
+        ((), 1, "line 25, column 'tags': a word has the tag 'I-wild', which continues nothing"),
+        (("--set", "tasks.t.repair=true"), 0, "3 tags that continued nothing, or were none (repair)"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["weft", "check", str(tmp_path / "run.toml"), *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capfd.readouterr()
+        assert int(caught.value.code or 0) == code
+        assert words in out
+        assert SECRET not in out + err
 
 
 def test_nested_spans_are_nothing_to_mend(tmp_path: Path) -> None:
@@ -766,7 +805,7 @@ def flat_network(encoder: str) -> Network:
 
 
 @pytest.mark.parametrize("decide", ["first", "combined"])
-@pytest.mark.parametrize("high", [3.0, 500.0], ids=["unsure", "so sure that others round to nothing"])
+@pytest.mark.parametrize("high", [3.0, 2000.0], ids=["unsure", "so sure that others round to nothing"])
 def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder: str, decide: str, high: float) -> None:
     network = build(small_encoder, t={**FOX, "decoder": "constrained", "decide": decide})
     (reading,) = network.encode("t", [Content(("fox dog fox dog",))])
@@ -776,7 +815,7 @@ def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder:
     words = torch.from_numpy(reading.by_word.word)
     for word, tag in enumerate([2, 2, 0, 3]):  # I-tame I-tame O B-wild: the first cannot be
         values[words == word, tag] = high
-    values[words == 0, 1] = high - 1  # and B-tame is next best there
+    values[words == 0, 1] = 1.0  # and B-tame is next best there
     (found,) = target.predictions(Scores(values, (len(values),)), [reading])
     assert [(one["text"], one["label"]) for one in found] == [("fox dog", "tame"), ("dog", "wild")]
 

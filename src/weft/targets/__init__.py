@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.records import Example, Gold, Prediction
@@ -127,6 +128,12 @@ class RowTarget(Target):
 
     def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
         return self.calibrated(scores.values, [one.gold for one in examples], metric)
+
+
+def refuse_merged_labels(loss: Loss, labels: int) -> None:
+    """Raise for a loss that gives two labels one score, where each must have its own."""
+    if loss.outputs(labels, "label") != labels:
+        raise ConfigError(f"{loss.to_dict()['kind']!r} does not give each label a score of its own; use cross_entropy")
 
 
 def as_logits(scores: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.spans import count_spans, per_label, span_scores
 from weft.records import Content, Example, Gold, Prediction, Relation, Span
-from weft.targets import Measures, ScoresLoss, Target
+from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.readings import Reading
@@ -74,6 +74,7 @@ class RelationsTarget(Target):
     def loss_of(self, loss: Loss) -> ScoresLoss:
         if getattr(loss, "class_weights", None) == "balanced":
             raise ConfigError("how many pairs have no label is not known; give a number for none and for each label")
+        refuse_merged_labels(loss, len(self.labels) + 1)
         compute = loss.build((1,) * (len(self.labels) + 1))
 
         def of_pairs(scores: Scores, batch: Batch) -> Tensor:

@@ -17,7 +17,7 @@ from weft.lookup import lookup_spans
 from weft.losses import Loss
 from weft.losses import Target as Fit
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, ScoresLoss, Target
+from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
 from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
@@ -77,6 +77,7 @@ class SpansTarget(Target):
     def loss_of(self, loss: Loss) -> ScoresLoss:
         if getattr(loss, "class_weights", None) == "balanced":
             raise ConfigError("how many spans have no label is not known; use `negatives`, or a number for each label")
+        refuse_merged_labels(loss, len(self.labels) + 1)
         compute = loss.build((1,) * (len(self.labels) + 1))
 
         def of_spans(scores: Scores, batch: Batch) -> Tensor:

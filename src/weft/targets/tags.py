@@ -22,7 +22,7 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
 from weft.records import Example, Gold, Prediction, Span
-from weft.targets import Measures, ScoresLoss, Target
+from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
 from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
 from weft.tensors import Batch, Scores
 from weft.text.readings import Reading, number_words
@@ -89,6 +89,7 @@ class TagsTarget(Target):
     def loss_of(self, loss: Loss) -> ScoresLoss:
         if self.decoder == "crf" and not (isinstance(loss, CrossEntropy) and loss == CrossEntropy()):
             raise ConfigError("a CRF is trained by the likelihood of whole paths; leave the loss out")
+        refuse_merged_labels(loss, len(self.tags))
         compute = loss.build(self.counts, sum(self.counts))
 
         def of_tags(scores: Scores, batch: Batch) -> Tensor:

@@ -1,0 +1,57 @@
+"""How many entities inside others a model finds: spans beside a flat tagger, on the nested GENIA sample.
+
+    weft train recipes/genia_nested.toml --data ../shared/data --output runs/genia_spans
+    weft train recipes/genia_flat.toml   --data ../shared/data --output runs/genia_flat
+    python benchmarks/nested.py runs/genia_spans runs/genia_flat [--data ../shared/data]
+
+Both are held against all gold entities of the test part, nested ones included; the tagger was trained on the longest
+entities only, since tags cannot say more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import weft
+from weft.data import read_examples
+from weft.metrics.spans import count_spans, nested_recall, span_scores
+from weft.predict import predict
+from weft.spec import parse
+from weft.targets.marked import gold_spans, spans_in
+from weft.tasks import Task
+
+TASK = "entities"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    args = parser.parse_args()
+    rows = read_examples(TASK, parse(Task, {"kind": "spans"}), args.data / "genia_nested" / "test.jsonl")
+    gold = [gold_spans(row) for row in rows]
+    labels = sorted({label for spans in gold for *_, label in spans})
+    table = Table("model", "F1", "precision", "recall", "recall inside others", "holding others", "all other")
+    for folder in args.models:
+        network = weft.load(folder).network
+        found = [spans_in(one.predictions[TASK]) for one in predict(network, ({TASK: row} for row in rows))]
+        scores, nested = span_scores(count_spans(gold, found, labels)), nested_recall(gold, found)
+        numbers = [
+            scores["f1"],
+            scores["precision"],
+            scores["recall"],
+            *(nested[k] for k in ("inside", "outside", "flat")),
+        ]
+        table.add_row(folder.name, *(f"{number:.3f}" for number in numbers))
+    counts = nested_recall(gold, gold)
+    sizes = (f"{counts[f'{place}_support']:,.0f} gold" for place in ("inside", "outside", "flat"))
+    table.add_row("", "", "", "", *sizes)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
