@@ -11,10 +11,11 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from weft.bases.words import WordTask
 from weft.records import Content, Example, Span
 from weft.spec import parse
 from weft.targets.tags import BioTarget
-from weft.tasks import Task, WordTask
+from weft.tasks import Task
 from weft.tensors import Scores
 from weft.text.marks import mend_spans, mend_tags, read_spans, read_tags, refuse_overlaps
 from weft.text.readings import Reading, read_words
@@ -22,7 +23,7 @@ from weft.text.tokenizer import Tokenizer
 from weft.text.words import join_words
 
 TINY = ("wordpiece", "bytes", "unigram")
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = Content(("the quick brown fox",))
 WORDS = Content(("the quick brown fox",), words=((0, 3), (4, 9), (10, 15), (16, 19)))
 
@@ -293,7 +294,7 @@ def test_overlaps_are_refused_and_nothing_else(drawn: list[tuple[int, int]]) -> 
         refuse_overlaps(spans)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @example(cell=[[0, 3, "x"]], repair=True)
 @given(cell=json_values, repair=st.booleans())
 @pytest.mark.parametrize("options", [{"kind": "tagging"}, {"kind": "spans"}, {"kind": "spans", "flat": True}], ids=str)

@@ -9,7 +9,8 @@ import numpy as np
 
 from weft.bases.corpus import CorpusTask
 from weft.data import Splits
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
+from weft.records import Example
 from weft.tasks import Task
 from weft.text.corpus import Corpus, load_corpus
 from weft.text.corpus_rows import CorpusRows, DrawnRows, PairRows
@@ -32,19 +33,18 @@ class CorpusReader:
         assert isinstance(task, CorpusTask)
         if task.train is None:
             raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
-        train = self.rows(task, base / task.train, seed)
         if isinstance(task.dev, str):
-            dev: Sequence[object] = self.rows(task, base / task.dev)
+            train, dev = self.rows(task, base / task.train, seed), self.rows(task, base / task.dev)
         else:
             train, dev = self._divided(name, task, base / task.train, task.dev, seed)
-        test = self.rows(task, base / task.test) if task.test else []
-        return Splits(_limited(train, task), dev, test)  # type: ignore[arg-type]
+        test: Sequence[Example] = self.rows(task, base / task.test) if task.test else []
+        return Splits(_limited(train, task), dev, test)
 
     def rows(self, task: Task, path: Path, seed: int = _ASIDE) -> DrawnRows:
         """All rows of a file."""
         assert isinstance(task, CorpusTask)
         corpus = self._corpus(task, path)
-        return self._drawn(task, corpus, Unigrams(corpus.counts), seed)
+        return self._drawn(task, corpus, _unigrams(corpus, path), seed, path)
 
     def _corpus(self, task: CorpusTask, path: Path) -> Corpus:
         return load_corpus(
@@ -58,35 +58,50 @@ class CorpusReader:
         )
 
     def _room(self, task: CorpusTask) -> int:
-        return min(task.max_length or self.max_length, self.max_length) - self.specials(task)
+        length, special = (
+            min(task.max_length or self.max_length, self.max_length),
+            self.tokenizer.specials(task.several_texts),
+        )
+        least = 2 if task.several_texts else 1
+        if length - special < least:
+            raise ConfigError(
+                f"max_length: {length} tokens leave too little room for text beside {special} special ones; "
+                f"at least {special + least} are needed"
+            )
+        return length - special
 
-    def specials(self, task: Task) -> int:
-        """Special tokens of a row."""
-        return len(self.tokenizer.backend.encode("", "" if task.several_texts else None).ids)
-
-    def _drawn(self, task: CorpusTask, corpus: Corpus, unigrams: Unigrams, seed: int) -> DrawnRows:
+    def _drawn(self, task: CorpusTask, corpus: Corpus, unigrams: Unigrams, seed: int, path: Path) -> DrawnRows:
         if task.several_texts:
-            return PairRows(corpus, unigrams, seed, self._room(task))
+            return PairRows(corpus, unigrams, seed, self._room(task), file=str(path))
         return CorpusRows(corpus, unigrams, seed)
 
     def _divided(self, name: str, task: CorpusTask, path: Path, share: float, seed: int) -> tuple[DrawnRows, DrawnRows]:
-        """The last documents of a file, about `share` of its rows, aside."""
+        """The last documents of a file, about `share` of its tokens, aside.
+
+        Tokens, and not rows, so that tasks of different lengths on one file set the same documents aside.
+        """
         corpus = self._corpus(task, path)
-        rows = corpus.documents
-        documents = np.unique(rows)
-        sizes = np.bincount(np.searchsorted(documents, rows))[::-1].cumsum()
-        aside = min(int(np.searchsorted(sizes, share * len(rows))) + 1, len(documents) - 1)
-        if aside < 1:
+        documents, owner = np.unique(corpus.sentence_documents, return_inverse=True)
+        sizes = np.bincount(owner, np.diff(corpus.sentences))[::-1].cumsum()
+        least = 2 if task.several_texts else 1  # documents of each part; of one alone no false pair can be drawn
+        if len(documents) < 2 * least:
             raise DataError(
-                f"tasks.{name}.dev: the corpus has one document, so that none can be set aside; name a file"
+                f"tasks.{name}.dev: a share cannot be set aside, as the corpus has {len(documents)} "
+                f"document{'s' if len(documents) > 1 else ''} and this needs {2 * least}; name a file for dev, or "
+                "choose how documents are divided (documents = blocks or rows)",
+                file=path,
             )
-        border = documents[-aside]
-        parts = (_only(corpus, corpus.sentence_documents < border), _only(corpus, corpus.sentence_documents >= border))
-        train, dev = (
-            self._drawn(task, part, Unigrams(corpus.counts), one)
-            for part, one in zip(parts, (seed, _ASIDE), strict=True)
-        )
-        return train, dev
+        aside = int(np.searchsorted(sizes, share * sizes[-1])) + 1
+        border = documents[-min(max(aside, least), len(documents) - least)]
+        unigrams, of = _unigrams(corpus, path), corpus.sentence_documents
+        train = self._drawn(task, _only(corpus, of < border), unigrams, seed, path)
+        return train, self._drawn(task, _only(corpus, of >= border), unigrams, _ASIDE, path)
+
+
+def _unigrams(corpus: Corpus, path: Path) -> Unigrams:
+    if not corpus.counts.any():
+        raise DataError("the tokenizer knows no character of this text; use another, or learn one from it", file=path)
+    return Unigrams(corpus.counts)
 
 
 def _only(corpus: Corpus, kept: np.ndarray) -> Corpus:
@@ -116,7 +131,7 @@ def _limited(rows: DrawnRows, task: CorpusTask) -> DrawnRows:
         places = rows.places[np.arange(size) * len(rows) // size]
         return CorpusRows(rows.corpus, rows.unigrams, rows.seed, rows.turn, places)
     assert isinstance(rows, PairRows)
-    return PairRows(rows.corpus, rows.unigrams, rows.seed, rows.room, rows.turn, size)
+    return PairRows(rows.corpus, rows.unigrams, rows.seed, rows.room, rows.turn, size, rows.file)
 
 
 def corpus_tasks(tasks: Mapping[str, Task]) -> dict[str, Task]:

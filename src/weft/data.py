@@ -180,7 +180,9 @@ def read_content(task: Task, row: Row, path: Path) -> Content:
     try:
         return replace(content, spans=task.read_marks(row.columns, content))
     except ValueError as error:
-        raise DataError(str(error), file=path, line=row.line) from None
+        names = (getattr(task, name, "") for name in ("entities", "spans"))
+        column = next((name for name in names if row.columns.get(name) is not None), None)
+        raise DataError(str(error), file=path, line=row.line, column=column) from None
 
 
 def get_words(row: Row, column: str, path: Path) -> list[str]:

@@ -84,6 +84,12 @@ class EncoderChoice(Spec):
     checkpoint_gradients: bool = False
     """Recompute layers in the backward pass: less memory, more time."""
 
+    @model_validator(mode="after")
+    def _one_beginning(self) -> Self:
+        if self.scratch is not None and (self.name != "minilm" or self.revision is not None):
+            raise ValueError(f"an encoder begins from {self.name!r} or from scratch, not from both; remove one of them")
+        return self
+
 
 class Training(Batching):
     """How the weights are learned."""

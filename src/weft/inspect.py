@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from weft.bases.words import WordTask
 from weft.encoder.attention import SelfAttention
 from weft.encoder.seams import Readout, Seams
 from weft.errors import ConfigError
@@ -29,7 +30,6 @@ from weft.targets.labels import LabelsTarget
 from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import TagsTarget
-from weft.tasks import WordTask
 from weft.tensors import Batch, Scores, Shown, States
 from weft.text.candidates import place_of
 from weft.text.readings import Reading

@@ -27,6 +27,8 @@ from weft.text.masking import Masked
 from weft.text.readings import Hidden, Reading
 from weft.text.tokenizer import Encoded, Tokenizer
 
+MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is called
+
 
 class CorpusTask(Task):
     """A kind that makes its own answers from raw text.
@@ -88,8 +90,8 @@ class HiddenTask(CorpusTask):
     def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
         mask, specials = tokenizer.mask_id, np.array(special_ids(tokenizer))
         spell = tokenizer.backend.id_to_token
-        texts = [content for content in contents if content.tokens is None]
-        written = iter(tokenizer.encode([one.texts[0] for one in texts], max_length=max_length) if texts else [])
+        texts = [one.texts[0].replace(MASK, spell(mask) or MASK) for one in contents if one.tokens is None]
+        written = iter(tokenizer.encode(texts, max_length=max_length, truncation=self.truncation) if texts else [])
         found = []
         for content in contents:
             if content.tokens is None:  # what is hidden in a text is what the user hid
@@ -103,6 +105,9 @@ class HiddenTask(CorpusTask):
             hidden = Hidden(masked.places, masked.gold, spell, masked.spans, masked.offset)
             found.append(Reading(content, [Encoded(masked.ids.tolist(), segments, 0)], hidden=hidden))
         return found
+
+    def default_metric(self) -> str:
+        return "likelihood"
 
     def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
         """The packed places of what is hidden, (M,)."""

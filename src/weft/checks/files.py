@@ -88,7 +88,7 @@ class _Reading:
         self.blank, self.padded = list[int](), list[int]()
         self.absent: dict[str, list[int]] = defaultdict(list)  # by column
         self.texts: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
-        self.answers: dict[str, list[int]] = defaultdict(list)  # by problem
+        self.answers: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
         self.refused: dict[str, str] = {}  # the problem of each wrong answer
         self.mended: Counter[str] = Counter()
 
@@ -125,7 +125,7 @@ class _Reading:
                 return self.task.read_gold(cell)
             except ValueError as error:
                 self.refused[str(cell)] = without_long_values(str(error))
-        self.answers[self.refused[str(cell)]].append(line)
+        self.answers[self.column, self.refused[str(cell)]].append(line)
         return None
 
     def _marks(self, cell: Any, content: Content, line: int) -> Gold | None:
@@ -134,7 +134,7 @@ class _Reading:
             cell, mended = self.task.mend(cell, content, self.column)
             gold = self.task.read_gold(cell, content, self.column)
         except ValueError as error:
-            self.answers[_anywhere(without_long_values(str(error)))].append(line)
+            self.answers[self.column, _anywhere(without_long_values(str(error)))].append(line)
             return None
         self.mended += mended
         return gold
@@ -162,7 +162,7 @@ class _Reading:
             said = f"{share(len(self.blank), self.lines)} rows have no answer and are passed over"
             yield part.finding("note", said, self.blank, self.column)
         for said, count in self.mended.items():
-            yield part.finding("note", f"{count:,} {said} (repair)", (), self.column)
+            yield part.finding("note", f"{count:,} {said} (repair)")
         if self.padded:
             said = f"{len(self.padded):,} answers have blanks at their ends, which are ignored"
             yield part.finding("note", said, self.padded, self.column)
@@ -176,13 +176,15 @@ class _Reading:
     def _wrong_answers(self, part: Part) -> Iterator[Finding]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
         ordered = sorted(self.answers.items(), key=lambda one: -len(one[1]))
-        for problem, lines in ordered[:shown]:
-            yield part.finding("fault", f"{problem} ({len(lines):,} rows)", lines, self.column)
+        for (column, problem), lines in ordered[:shown]:
+            yield part.finding("fault", f"{problem} ({len(lines):,} rows)", lines, column)
         rest = [line for _, lines in ordered[shown:] for line in lines]
         if rest:
             more = f"… and {len(ordered) - shown} more kinds of wrong answer ({len(rest):,} rows)"
             many = f"{len(self.refused):,} different answers or more cannot be used; is this the right column?"
-            yield part.finding("fault", more if shown else many, rest, self.column)
+            columns = {column for (column, _), _ in ordered[shown:]}
+            only = columns.pop() if len(columns) == 1 else None
+            yield part.finding("fault", more if shown else many, rest, only)
 
 
 def _anywhere(problem: str) -> str:

@@ -10,6 +10,7 @@ from weft.checks.files import divide, find_lost_corpora, read_files
 from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_look_alikes, find_odd_labels, find_small_parts
 from weft.checks.lengths import find_cut_texts
+from weft.checks.marks import find_lost_marks
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_unfit_heads, find_unfit_losses
 from weft.data import lines_aside
 from weft.experiment import Experiment
@@ -59,6 +60,7 @@ def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_
         found += find_odd_batches(name, task, train, experiment.training.batch_size)
         found += find_unfit_losses(name, task, train, targets)
         found += find_cut_texts(name, task, parts, tokenizer, max_length)
+        found += find_lost_marks(task, parts, tokenizer, max_length)
     found += [*find_unfit_heads(labelled, targets), *find_leaks_across(tasks, texts)]
     if tokenizer is None:
         found.append(Finding("note", "encoder.from", "without its tokenizer, texts were not held against the limit"))

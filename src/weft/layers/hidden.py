@@ -14,6 +14,8 @@ from weft.encoder.encoder import Encoder
 from weft.layers.readers import Reader
 from weft.tensors import States
 
+_LIKE_ENCODER = ("bert", "distilbert")  # families whose head has the encoder's activation
+
 
 class HiddenReader(Reader):
     """The state at each hidden place, States → (M, H)."""
@@ -55,7 +57,8 @@ class BoundaryReader(Reader):
 class VocabularyHead(nn.Module):
     """A score for every token of the vocabulary, (M, H) → (M, V), by the encoder's own word embeddings.
 
-    Only the places asked about are ever multiplied with the vocabulary.
+    Only the places asked about are ever multiplied with the vocabulary. The activation is that of the family's own
+    head, which in some families is not that of the encoder.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -65,7 +68,7 @@ class VocabularyHead(nn.Module):
         self.dense = nn.Linear(config.hidden_size, size)
         self.norm = nn.LayerNorm(size, config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-        self.act = ACTIVATIONS[config.hidden_act]
+        self.act = ACTIVATIONS[config.hidden_act if config.family in _LIKE_ENCODER else "gelu"]
         self._words = (encoder.embeddings.words,)  # in a tuple, so that the embeddings stay the encoder's alone
         nn.init.normal_(self.dense.weight, std=config.initializer_range)
         nn.init.zeros_(self.dense.bias)

@@ -11,24 +11,30 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.errors import ConfigError
 from weft.losses import Loss
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, ScoresLoss, Target
+from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
 from weft.tensors import Batch, Scores
 from weft.text.corpus_rows import DrawnRows
 from weft.text.readings import Hidden, Reading
 
 _TOP = 10  # fillers kept
+_SOME = 9  # labels, where it only matters that there are more than two
 
 
 @dataclass(frozen=True)
 class HiddenTarget(Target):
-    """What stood at the hidden places; `beside` where each is also told from the tokens beside its span alone."""
+    """What stood at the hidden places; `beside` where each is also told from the tokens beside its span alone.
+
+    Chosen by is the `likelihood`, one over the perplexity: the (geometric) mean probability of the hidden tokens. For
+    long stretches of pretraining, accuracy stands still while the perplexity falls.
+    """
 
     fits: ClassVar[Fit] = "label"
-    metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "likelihood")
 
     beside: bool = False
 
@@ -41,6 +47,9 @@ class HiddenTarget(Target):
         return [torch.cat([gold, gold]) for gold in found] if self.beside else found
 
     def loss_of(self, loss: Loss) -> ScoresLoss:
+        refuse_merged_labels(loss, _SOME)
+        if getattr(loss, "class_weights", None) is not None:
+            raise ConfigError("class_weights cannot be given for hidden words, whose labels are the whole vocabulary")
         compute = loss.build((), None)
 
         def of_hidden(scores: Scores, batch: Batch) -> Tensor:
@@ -68,37 +77,36 @@ class HiddenTarget(Target):
         return [self._answers(values, reading) for values, reading in zip(rows, readings, strict=True)]
 
     def _answers(self, values: Tensor, reading: Reading) -> list[dict[str, Any]]:
+        """Where the gold is known, what is measured; else the fillers of each place, the likeliest first."""
         hidden, top = hidden_in(reading), (values.shape[1] - 1) // 2
-        golds = (
-            [None] if hidden.gold is None else [*hidden.gold.tolist(), *(hidden.gold.tolist() if self.beside else [])]
-        )
-        found = []
+        count, found = len(hidden.places), []
         for place, (told, *rest) in enumerate(values.tolist()):
-            ids = [int(number) for number in rest[top:]]
-            fillers = [{"token": hidden.spell(i), "score": p} for i, p in zip(ids, rest[:top], strict=True)]
-            answer: dict[str, Any] = {"label": fillers[0]["token"], "score": rest[0], "fillers": fillers}
+            ids, likely = [int(number) for number in rest[top:]], rest[:top]
             if hidden.gold is not None:
-                beside = place >= len(hidden.gold)
-                answer |= {"log_likelihood": told, "right": ids[0] == golds[place], "beside": beside}
-            found.append(answer)
+                right = ids[0] == int(hidden.gold[place % count])
+                found.append({"log_likelihood": told, "right": right, "beside": place >= count})
+            elif place < count:  # what is told from beside serves learning only
+                fillers = [{"token": hidden.spell(i), "score": p} for i, p in zip(ids, likely, strict=True)]
+                found.append({"label": fillers[0]["token"], "score": likely[0], "fillers": fillers})
         return found
 
     def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
         return self
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        """Accuracy and perplexity at the hidden places; what is told from beside by itself."""
+        """Accuracy, perplexity and likelihood at the hidden places; what is told from beside by itself."""
         sums = np.array([_sums(one, beside=False) for one in predictions])
-        scores = _scores(sums, "")
+        scores = _with_likelihood(sums)
         if self.beside:
             scores |= _scores(np.array([_sums(one, beside=True) for one in predictions]), "boundary_")
         if not intervals:
             return Measures(scores)
 
         def resampled(rows: Any) -> dict[str, float]:
-            return _scores(sums[rows], "")
+            return _with_likelihood(sums[rows])
 
-        return Measures(scores, intervals_of(resampled, len(sums), ("accuracy", "perplexity"), rounds=500))
+        names = ("accuracy", "perplexity", "likelihood")
+        return Measures(scores, intervals_of(resampled, len(sums), names, rounds=500))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
@@ -110,8 +118,13 @@ class HiddenTarget(Target):
         for row in rows:
             assert row.tokens is not None
             ids = np.concatenate(row.tokens.ids)
+            ids = ids[row.tokens.unigrams.knows(ids)]  # special ones are never hidden
             found.append(
-                [{"log_likelihood": float(logs[i]), "right": i == commonest, "beside": False} for i in ids.tolist()]
+                [
+                    {"log_likelihood": float(logs[i]), "right": i == commonest, "beside": beside}
+                    for beside in ((False, True) if self.beside else (False,))
+                    for i in ids.tolist()
+                ]
             )
         return found
 
@@ -129,6 +142,11 @@ def _sums(answers: Sequence[dict[str, Any]], beside: bool) -> tuple[float, float
     """Answers, right ones, and the sum of their log likelihoods."""
     some = [one for one in answers if one["beside"] == beside]
     return len(some), sum(one["right"] for one in some), sum(one["log_likelihood"] for one in some)
+
+
+def _with_likelihood(sums: Any) -> dict[str, float]:
+    scores = _scores(sums, "")
+    return {**scores, "likelihood": 1 / scores["perplexity"]}
 
 
 def _scores(sums: Any, prefix: str) -> dict[str, float]:

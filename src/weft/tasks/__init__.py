@@ -6,18 +6,15 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-import numpy as np
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from weft.encoder.encoder import Encoder
 from weft.heads import Head
 from weft.heads.linear import Linear
-from weft.layers.pairs import Feature
-from weft.layers.readers import Reader, SiameseReader, TextReader
+from weft.layers.readers import Reader
 from weft.losses import Loss
 from weft.pooling import Pooler
 from weft.pooling.mean import Mean
@@ -25,9 +22,8 @@ from weft.records import Content, Gold, Span
 from weft.spec import Spec, nearest
 from weft.targets import Target
 from weft.tensors import Batch
-from weft.text.marks import mend_spans, mend_tags
-from weft.text.readings import Reading, number_words, read_words
-from weft.text.tokenizer import Encoded, Tokenizer, Truncation
+from weft.text.readings import Reading
+from weft.text.tokenizer import Tokenizer, Truncation
 
 _LONGEST_SHOWN = 40  # characters of a label in a message
 
@@ -150,142 +146,12 @@ class Task(Spec, root=True):
         return 1
 
 
-class TextTask(Task):
-    """A kind that reads one text per row."""
-
-    text: str = "text"
-    """Column of the text."""
-    label: str = "label"
-    """Column of the answer."""
-
-    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
-        return (self.text,)
-
-    def gold_column(self, header: Collection[str] = ()) -> str:
-        return self.label
-
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        texts = [one.texts[0] for one in contents]
-        rows = tokenizer.encode(texts, max_length=max_length, truncation=self.truncation)
-        return [Reading(content, [row]) for content, row in zip(contents, rows, strict=True)]
-
-    def build_reader(self, width: int) -> Reader:
-        return TextReader(self.pooler.build(width))
-
-    def inputs(self, width: int) -> int:
-        return width
-
-
-class PairTask(Task):
-    """A kind that reads two texts per row: as one row with a separator (`cross`), or each by itself (`siamese`)."""
-
-    several_texts: ClassVar[bool] = True
-
-    text: tuple[str, str] = ("sentence1", "sentence2")
-    """Columns of the two texts."""
-    encode_as: Annotated[Literal["cross", "siamese"], Field(alias="encode")] = "cross"
-    """`cross`: both texts in one row, each seeing the other. `siamese`: each by itself, compared afterwards."""
-    features: tuple[Feature, ...] = ("difference", "product")
-    """What a siamese head reads of the two vectors u and v: u, v, difference (|u - v|), product (u ∗ v)."""
-
-    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
-        return self.text
-
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        def tokens(inputs: Sequence[Any]) -> list[Encoded]:
-            return tokenizer.encode(inputs, max_length=max_length, truncation=self.truncation)
-
-        if self.encode_as == "cross":
-            rows = [[row] for row in tokens([one.texts for one in contents])]
-        else:
-            single = tokens([text for one in contents for text in one.texts])
-            rows = [list(pair) for pair in zip(single[::2], single[1::2], strict=True)]
-        return [Reading(content, some) for content, some in zip(contents, rows, strict=True)]
-
-    def build_reader(self, width: int) -> Reader:
-        pooler = self.pooler.build(width)
-        return TextReader(pooler) if self.encode_as == "cross" else SiameseReader(pooler, self.features)
-
-    def inputs(self, width: int) -> int:
-        return width if self.encode_as == "cross" else width * len(self.features)
-
-    @property
-    def rows_per_example(self) -> int:
-        return 1 if self.encode_as == "cross" else 2
-
-
-class WordTask(Task):
-    """A kind that asks about the words of one text, however long it is.
-
-    A row of a file holds `tokens` (a list of words) or `text`. What is marked in it is in the first of the columns
-    `tags` (a tag per token), `entities` or `spans` (lists of [start, end, label], end exclusive) that the row has;
-    start and end count tokens where the row has tokens, and characters otherwise.
-    """
-
-    takes_words: ClassVar[bool] = True
-
-    text: str = "text"
-    """Column of the text, for rows that do not come in tokens."""
-    tokens: str = "tokens"
-    """Column of the words, a list."""
-    tags: str = "tags"
-    """Column of the words' tags, a list as long as that of the words."""
-    entities: str = "entities"
-    """Column of the marked spans."""
-    spans: str = "spans"
-    """Another column of the marked spans."""
-    overlap: Annotated[int, Field(ge=0)] = 64
-    """A text longer than a row is read in windows that share so many tokens."""
-    repair: bool = False
-    """Whether to mend wrong tags and spans, and to count them, instead of refusing the file."""
-
-    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
-        return (self.tokens if self.tokens in header else self.text,)
-
-    def gold_column(self, header: Collection[str] = ()) -> str:
-        wanted = (self.tags, self.entities, self.spans) if self.tokens in header else (self.entities, self.spans)
-        return next((name for name in wanted if name in header), wanted[-1])
-
-    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
-        if not self.repair:
-            return cell, Counter()
-        return mend_tags(cell) if column == self.tags else mend_spans(cell, content, flat=self.says_one_thing)
-
-    @property
-    def says_one_thing(self) -> bool:
-        """Whether two spans of one text may not share a word."""
-        return False
-
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        return read_words(contents, tokenizer, max_length, self.overlap)
-
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
-        """Of the P sub-words and U words of all examples, end to end:
-
-        places (P,): the packed place of each sub-word; word_of (P,): its word; firsts, lasts (U,): each word's first
-        and last sub-word; words (E,): the words of each example.
-        """
-        rows = np.cumsum([0, *(len(reading.rows) for reading in readings)])
-        row = np.concatenate([one.by_word.row + begin for one, begin in zip(readings, rows, strict=False)])
-        place = np.concatenate([one.by_word.place for one in readings])
-        word_of = torch.from_numpy(number_words(readings))
-        words = torch.tensor([len(one.by_word) for one in readings])
-        sizes = torch.bincount(word_of, minlength=int(words.sum()))
-        lasts = sizes.cumsum(0) - 1
-        return {
-            "places": batch.starts[torch.from_numpy(row)] + torch.from_numpy(place),
-            "word_of": word_of,
-            "firsts": lasts - sizes + 1,
-            "lasts": lasts,
-            "words": words,
-        }
-
-
 def check_labels(spans: tuple[Span, ...], labels: Sequence[str] | None) -> tuple[Span, ...]:
     """The spans, all with labels that are allowed; raises ValueError otherwise."""
     for *_, label in spans:
         if labels and label not in labels:
-            raise ValueError(f"label {shown_label(label, labels)} is not one of: {', '.join(labels)}")
+            near = nearest(label, labels)
+            raise ValueError(f"label {shown_label(label)} is not one of: {', '.join(labels)}{near}")
     return spans
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from weft.bases.texts import TextTask
 from weft.losses import Loss
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
@@ -12,7 +13,7 @@ from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
-from weft.tasks import TextTask, read_label
+from weft.tasks import read_label
 
 
 class Classification(TextTask):

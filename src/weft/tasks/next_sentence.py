@@ -37,11 +37,12 @@ class NextSentence(CorpusTask):
         return LabelTarget(**data)
 
     def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+        pairs = [(one.texts[0], one.texts[1]) for one in contents if one.tokens is None]
+        written = iter(tokenizer.encode(pairs, max_length=max_length, truncation=self.truncation) if pairs else [])
         found = []
         for content in contents:
             if content.tokens is None:
-                first, second = content.texts
-                (row,) = tokenizer.encode([(first, second)], max_length=max_length)
+                row = next(written)
             else:
                 ids, _, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
                 row = Encoded(ids.tolist(), segments, 0)

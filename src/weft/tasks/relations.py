@@ -10,6 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from weft.bases.words import WordTask
 from weft.layers.readers import Reader
 from weft.layers.relations import RelationReader
 from weft.losses import Loss
@@ -17,7 +18,6 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.records import Content, Gold, Span
 from weft.targets import Target
 from weft.targets.relations import RelationsTarget, pairs_of
-from weft.tasks import WordTask
 from weft.tensors import Batch
 from weft.text.marks import list_spans, read_relations
 from weft.text.readings import Reading

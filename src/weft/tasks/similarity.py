@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from torch import nn
 
+from weft.bases.pairs import PairTask
 from weft.encoder.encoder import Encoder
 from weft.layers.readers import CosineReader, Reader
 from weft.losses import Loss
@@ -16,7 +17,6 @@ from weft.losses.mse import Mse
 from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.score import Bound, ScoreTarget
-from weft.tasks import PairTask
 
 
 class Similarity(PairTask):

@@ -10,6 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from weft.bases.words import WordTask
 from weft.layers.readers import Reader
 from weft.layers.spans import ContentOf, Ends, SpanReader
 from weft.losses import Loss
@@ -17,7 +18,7 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.spans import SpansTarget
-from weft.tasks import WordTask, check_labels
+from weft.tasks import check_labels
 from weft.tensors import Batch
 from weft.text.candidates import candidates, count_candidates
 from weft.text.marks import read_spans, read_tags, refuse_overlaps

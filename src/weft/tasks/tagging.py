@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 from torch import nn
 
+from weft.bases.words import WordTask
 from weft.layers.crf import Crf
 from weft.layers.readers import Reader
 from weft.layers.words import SubWordReader
@@ -17,7 +18,7 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.tags import BioTarget, Decided, Decoder, Learned, TagsTarget
-from weft.tasks import WordTask, check_labels
+from weft.tasks import check_labels
 from weft.text.marks import read_spans, read_tags, refuse_overlaps
 from weft.text.readings import Reading
 from weft.text.tags import allowed_steps

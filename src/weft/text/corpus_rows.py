@@ -9,24 +9,28 @@ from __future__ import annotations
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.errors import DataError
 from weft.records import Example, Tokens
 from weft.text.corpus import Corpus
 from weft.text.masking import Unigrams
 from weft.text.sentences import sentence_pairs
 
 FOLLOWS, ELSEWHERE = "next", "elsewhere"
+_DRAWS = 20
 
 
 class DrawnRows(Sequence[Example]):
     """Examples that are drawn anew on every turn."""
 
     def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, turn: int) -> None:
-        self.corpus, self.unigrams, self.seed, self.turn = corpus, unigrams, seed, turn
+        self.corpus, self.unigrams, self.turn = corpus, unigrams, turn
+        self.seed = seed % 2**63  # generators take no negative seeds
 
     @abstractmethod
     def drawn(self, turn: int) -> DrawnRows:
@@ -89,20 +93,37 @@ class CorpusRows(DrawnRows):
 
 
 class PairRows(DrawnRows):
-    """Pairs of stretches, half of which follow one another in their document."""
+    """Pairs of stretches, half of which follow one another in their document; `file` is what an error names."""
 
-    def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, room: int, turn: int = 0, limit: int = 0) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        unigrams: Unigrams,
+        seed: int,
+        room: int,
+        turn: int = 0,
+        limit: int = 0,
+        file: str | None = None,
+    ) -> None:
         super().__init__(corpus, unigrams, seed, turn)
-        self.room, self.limit = room, limit
-        chance = np.random.default_rng((seed, turn))
-        pairs = sentence_pairs(corpus.sentences, corpus.sentence_documents, room, chance)
+        self.room, self.limit, self.file = room, limit, file
+        chance = np.random.default_rng((self.seed, turn))
+        pairs = self._draw(chance)
         self.pairs = pairs if not limit else pairs[np.sort(chance.permutation(len(pairs))[:limit])]
+
+    def _draw(self, chance: np.random.Generator) -> NDArray[np.int64]:
+        """The pairs; drawn again where a very small corpus came out with every document as one stretch."""
+        documents = self.corpus.sentence_documents
+        for _ in range(_DRAWS if documents[0] != documents[-1] else 0):
+            with suppress(DataError):
+                return sentence_pairs(self.corpus.sentences, documents, self.room, chance)
+        return sentence_pairs(self.corpus.sentences, documents, self.room, chance, file=self.file)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def drawn(self, turn: int) -> PairRows:
-        return PairRows(self.corpus, self.unigrams, self.seed, self.room, turn, self.limit)
+        return PairRows(self.corpus, self.unigrams, self.seed, self.room, turn, self.limit, self.file)
 
     def lengths(self) -> list[int]:
         return [int(length) for length in self.pairs[:, 1] - self.pairs[:, 0] + self.pairs[:, 3] - self.pairs[:, 2]]

@@ -36,9 +36,13 @@ class Unigrams:
     """Tokens by their frequency in a corpus, from counts (V,) in which special ids are zero."""
 
     def __init__(self, counts: Integers) -> None:
-        self._below = np.cumsum(counts, dtype=np.int64)
+        self._below, self._known = np.cumsum(counts, dtype=np.int64), np.asarray(counts) > 0
         if not len(counts) or np.min(counts) < 0 or self._below[-1] == 0:
             raise ValueError("unigram counts must not be negative, and at least one must be above 0")
+
+    def knows(self, ids: Integers) -> Flags:
+        """Whether each of some ids occurs in the corpus, which no special one does."""
+        return np.asarray(self._known[ids])
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Ids (size,), each drawn with its share of the counts."""

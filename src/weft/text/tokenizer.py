@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class Tokenizer:
         backend.no_padding()
         self.backend = backend
         self.settings = settings  # tokenizer_config.json as it came, without which transformers lower-cases every text
+        self._frames: dict[bool, list[tuple[int, int, int | None]]] = {}
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
@@ -109,15 +111,40 @@ class Tokenizer:
         self, parts: Sequence[NDArray[np.int32]], begins_word: Sequence[NDArray[np.bool_]]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[int]]:
         """Tokenized parts as one row: ids with the special tokens between, where words begin, and segments."""
-        frame = self.backend.encode("", "" if len(parts) > 1 else None)
-        around, inner = frame.ids, len(frame.ids) - 2
-        pieces: list[Any] = [around[:1], parts[0], around[1 : 1 + inner], *parts[1:], around[-1:]]
-        starts: list[Any] = [[False], begins_word[0], [False] * inner, *begins_word[1:], [False]]
-        segments = [0] * (1 + len(parts[0]) + min(inner, 1)) if len(parts) > 1 else [0] * (2 + len(parts[0]))
-        if len(parts) > 1:
-            second = frame.type_ids[-1]
-            segments += [second] * (len(parts[1]) + 1 + max(inner - 1, 0))
+        pieces: list[Any] = []
+        starts: list[Any] = []
+        segments: list[int] = []
+        for number, segment, part in self._frame(len(parts) > 1):
+            pieces.append([number] if part is None else parts[part])
+            starts.append([False] if part is None else begins_word[part])
+            segments += [segment] * len(pieces[-1])
         return np.concatenate(pieces).astype(np.int64), np.concatenate(starts).astype(bool), segments
+
+    def specials(self, pair: bool) -> int:
+        """How many special tokens a row of one text has, or a row of a pair."""
+        return sum(part is None for *_, part in self._frame(pair))
+
+    def _frame(self, pair: bool) -> list[tuple[int, int, int | None]]:
+        """What a row is put together from: each special token's id and segment, and between them the parts by number.
+
+        Learned from a short text, since only the tokenizer itself knows where its special tokens stand.
+        """
+        if pair not in self._frames:
+            found: list[tuple[int, int, int | None]] = []
+            row = self._short_row(pair)
+            for one in zip(row.ids, row.type_ids, row.sequence_ids, strict=True):
+                if one[2] is None or not found or found[-1][2] != one[2]:
+                    found.append(one)
+            self._frames[pair] = found
+        return self._frames[pair]
+
+    def _short_row(self, pair: bool) -> Any:
+        for word in ("a", *self.backend.get_vocab()):
+            with contextlib.suppress(Exception):  # as some raise for a word they do not know
+                row = self.backend.encode(word, word if pair else None)
+                if {0, int(pair)} <= set(row.sequence_ids):
+                    return row
+        raise CheckpointError("this tokenizer makes no token of any word of its own vocabulary; use another encoder")
 
     def encode(
         self,

@@ -52,7 +52,8 @@ class TaskRows:
         self.turn, self.index = turn, index
         if isinstance(self.examples, DrawnRows):
             self.examples = self.examples.drawn(turn)
-            self.lengths = self.examples.lengths()
+            special = self.network.tokenizer.specials(self.network.tasks[self.task].several_texts)
+            self.lengths = [length + special for length in self.examples.lengths()]
         self.batches = plan(self.lengths, self.batching, self.seed, turn)
 
     def next(self, rank: int = 0, ranks: int = 1) -> Batch:

@@ -37,7 +37,7 @@ from weft.experiment import Experiment, data_folder, parse_experiment, read_expe
 from weft.files import write_atomically
 from weft.layers.hidden import VocabularyHead
 from weft.model import Model, load
-from weft.network import Network, check_losses, check_sources, load_network
+from weft.network import DOCUMENT, Network, check_losses, check_sources, load_network
 from weft.predict import predict
 from weft.records import Example
 from weft.reports.card import render_card
@@ -162,6 +162,8 @@ class Run:
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
             self.watcher.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
         for name, splits in self.data.items():
+            if self.network.tasks[name].reads_corpus:
+                continue
             mended = Counter(one for part in vars(splits).values() for row in part for one in row.mended)
             for said, count in mended.items():
                 self.watcher.note(f"{name}: {count:,} {said} (repair)")
@@ -223,10 +225,14 @@ class Run:
         """Where hidden words were learned, also the encoder with that head as `transformers` reads it."""
         for name in network.tasks:
             head = network.heads[network.head_of(name)]
-            if isinstance(head, VocabularyHead):
-                write_masked_model(network.encoder, head.state_dict(), self.folder / "transformers")
-                network.tokenizer.save(self.folder / "transformers")
-                return
+            if not isinstance(head, VocabularyHead):
+                continue
+            if network.conditioner.parameters_of(name):
+                self.watcher.note(f"{name}: transformers knows no conditioning, so nothing is written for it")
+                continue
+            write_masked_model(network.encoder, head.state_dict(), self.folder / "transformers")
+            network.tokenizer.save(self.folder / "transformers")
+            return
 
     def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
         return measure_baselines(network.targets[name], self.data[name].train, rows, network.tasks[name].reads_corpus)
@@ -235,8 +241,10 @@ class Run:
         """The first texts in which anything is marked, with what was found, as far as the config asks for them."""
         found: dict[str, list[dict[str, Any]]] = {}
         for name, task in network.tasks.items():
+            if not task.takes_words or task.reads_marks:
+                continue
             rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.samples]
-            if rows and task.takes_words and not task.reads_marks:
+            if rows:
                 answers = predict(network, [{name: row} for row in rows])
                 found[name] = [
                     {"text": row.texts[0], "gold": row.gold, "found": spans_in(answer.predictions[name])}
@@ -263,7 +271,7 @@ class Run:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "seed": self.experiment.seed,
             "encoder": {
-                "name": self.experiment.encoder.name,
+                "name": self.experiment.encoder.name if self.experiment.encoder.scratch is None else "from scratch",
                 "layers": config.num_hidden_layers,
                 "width": config.hidden_size,
                 "parameters": sum(p.numel() for p in network.encoder.parameters()),
@@ -308,7 +316,8 @@ def load_source(experiment: Experiment, base: Path) -> TextEncoder:
     choice = experiment.encoder
     if choice.scratch is None:
         return load_encoder(choice.name, revision=choice.revision)
-    folders = [base / choice.scratch.tokenizer, Path(choice.scratch.tokenizer)]
+    named = Path(os.path.expanduser(choice.scratch.tokenizer))
+    folders = [base / named, named]
     folder = next((one for one in folders if one.is_dir()), None)
     if folder is None:
         raise ConfigError(
@@ -344,7 +353,11 @@ def load_vocabulary_heads(network: Network, experiment: Experiment) -> None:
     if not fresh or experiment.encoder.scratch is not None:
         return
     folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
-    tensors = read_vocabulary_head(folder, network.encoder.config)
+    if (folder / DOCUMENT).exists():  # a run of ours
+        trained = (head for head in load_network(folder).heads.values() if isinstance(head, VocabularyHead))
+        tensors = next((head.state_dict() for head in trained), None)
+    else:
+        tensors = read_vocabulary_head(folder, network.encoder.config)
     for head in fresh:
         if tensors is not None:
             head.load_state_dict(tensors)
