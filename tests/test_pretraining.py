@@ -24,13 +24,14 @@ from weft.checkpoints.hf import read_file
 from weft.cli import main as cli
 from weft.corpora import CorpusReader
 from weft.embed import load_encoder
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, DataError, WeftError
 from weft.experiment import parse_experiment
 from weft.network import load_network
-from weft.records import Example
+from weft.records import Example, Tokens
 from weft.spec import parse
 from weft.tasks import Task
 from weft.text import corpus as corpora
+from weft.text.masking import Unigrams
 from weft.text.tokenizer import Tokenizer
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
@@ -333,6 +334,37 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
         assert kinds["chosen"] / kinds["ordinary"] == pytest.approx(0.15, abs=0.01)
         assert kinds["masked"] / kinds["chosen"] == pytest.approx(0.8, abs=0.02)
         assert 0.06 < kinds["replaced"] / kinds["chosen"] < 0.11  # a few are replaced by themselves
+
+
+@pytest.mark.parametrize("kind", ["masked_words", "whole_words", "span_boundary"])
+@pytest.mark.parametrize("words", [3, 6, 12, 20])
+def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_tokenizers: dict[str, Tokenizer]) -> None:
+    """Each row is masked by itself, and short ones must not be hidden more than long ones."""
+    options = {"kind": "masked_words", "whole_words": True} if kind == "whole_words" else {"kind": kind}
+    task, tokenizer = parse(Task, options), tiny_tokenizers["wordpiece"]
+    ids = np.arange(10, 10 + words, dtype=np.int32)
+    unigrams = Unigrams(np.ones(tokenizer.size, np.int64))
+    rows = [
+        Example((), (), 1, tokens=Tokens((ids,), (np.ones(words, bool),), (1, 0, row), unigrams)) for row in range(2000)
+    ]
+    hidden = sum(len(one.hidden.places) for one in task.encode(rows, tokenizer, 64) if one.hidden is not None)
+    assert hidden / (words * len(rows)) == pytest.approx(0.15, abs=0.012)
+
+
+def test_batches_without_anything_hidden_do_no_harm(files: Path, train: Train) -> None:
+    (files / "train.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    for kind in ("masked_words", "span_boundary"):
+        task = {**WORDS_TASK, "kind": kind, "documents": "rows"}
+        folder = train({"t": task}, kind, training={"batch_size": 1, "epochs": 2})
+        losses = [loss for *_, loss in report(folder)["curve"]]
+        assert 0.0 in losses
+        assert max(losses) > 1
+
+
+def test_rows_too_few_to_measure_on_are_one_message(files: Path, train: Train) -> None:
+    (files / "dev.txt").write_text("fox\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"nothing is hidden.*give more"):
+        train({"t": {**WORDS_TASK, "share": 0.01}})
 
 
 def test_the_unigram_baseline_is_what_counting_gives(files: Path, train: Train, small_encoder: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.losses import Loss
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
@@ -96,6 +96,9 @@ class HiddenTarget(Target):
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the hidden places; what is told from beside by itself."""
         sums = np.array([_sums(one, beside=False) for one in predictions])
+        sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be hidden
+        if not len(sums):
+            raise DataError("nothing is hidden in these rows, which are too few and too short to measure on; give more")
         scores = _with_likelihood(sums)
         if self.beside:
             scores |= _scores(np.array([_sums(one, beside=True) for one in predictions]), "boundary_")
@@ -150,7 +153,5 @@ def _with_likelihood(sums: Any) -> dict[str, float]:
 
 
 def _scores(sums: Any, prefix: str) -> dict[str, float]:
-    count, right, likelihood = sums.reshape(-1, 3).sum(0)
-    if not count:
-        return {f"{prefix}accuracy": 0.0, f"{prefix}perplexity": math.inf}
+    count, right, likelihood = sums.sum(0)
     return {f"{prefix}accuracy": float(right / count), f"{prefix}perplexity": float(np.exp(-likelihood / count))}

@@ -1,15 +1,41 @@
-"""Marked parts of texts as predictions, and how good they are."""
+"""What targets about marked texts have in common: their labels, marks as predictions, and how good they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
 
+from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
 from weft.records import Example, Gold, Prediction, Span
-from weft.targets import Measures
+from weft.targets import Measures, Target
 from weft.text.readings import Reading
+
+
+@dataclass(frozen=True)
+class MarksTarget(Target):
+    """A target whose gold is a set of marks that end with their labels: these, and how often each occurred."""
+
+    fits: ClassVar[Fit] = "label"
+    without_encoder: ClassVar[str] = "lookup"
+    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
+
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        object.__setattr__(self, "counts", tuple(self.counts))
+
+    @classmethod
+    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None, **options: Any) -> Self:
+        """The labels that occur, by name, or those given."""
+        counts = Counter(label for marks in golds for *_, label in marks)
+        names = tuple(labels) if labels else tuple(sorted(counts))
+        return cls(names, tuple(counts[name] for name in names), **options)
 
 
 def marked(reading: Reading, start: int, end: int, label: str, score: float) -> dict[str, Any]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.losses import Loss
-from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.spans import count_spans, per_label, span_scores
 from weft.records import Content, Example, Gold, Prediction, Relation, Span
 from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
+from weft.targets.marked import MarksTarget
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.readings import Reading
@@ -34,30 +34,13 @@ def pairs_of(reading: Reading) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class RelationsTarget(Target):
+class RelationsTarget(MarksTarget):
     """The labels in order, their training counts, and from which probability a pair is given one.
 
     Score 0 is that of no label.
     """
 
-    fits: ClassVar[Fit] = "label"
-    without_encoder: ClassVar[str] = "lookup"
-    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
-
-    labels: tuple[str, ...]
-    counts: tuple[int, ...]
     threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
-        object.__setattr__(self, "counts", tuple(self.counts))
-
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None) -> RelationsTarget:
-        """The labels that occur, by name, or those given."""
-        counts = Counter(label for relations in golds for _, _, label in relations)
-        names = tuple(labels) if labels else tuple(sorted(counts))
-        return cls(names, tuple(counts[name] for name in names))
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")

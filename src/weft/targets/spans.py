@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +14,9 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.lookup import lookup_spans
 from weft.losses import Loss
-from weft.losses import Target as Fit
 from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
+from weft.targets.marked import MarksTarget, as_spans, gold_spans, marked, measure_spans
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.candidates import candidates, count_candidates, place_of
@@ -28,34 +26,17 @@ from weft.text.words import word_range
 
 
 @dataclass(frozen=True)
-class SpansTarget(Target):
+class SpansTarget(MarksTarget):
     """The labels in order, their training counts, and from which probability a span is given.
 
     Score 0 is that of no label. A span is given where the probability of any label reaches `threshold`, with the
     likeliest label. With `flat`, of spans that overlap those are given that are together likeliest.
     """
 
-    fits: ClassVar[Fit] = "label"
-    without_encoder: ClassVar[str] = "lookup"
-    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
-
-    labels: tuple[str, ...]
-    counts: tuple[int, ...]
     widest: int
     flat: bool = False
     negatives: float | None = None
     threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
-        object.__setattr__(self, "counts", tuple(self.counts))
-
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None, **options: Any) -> SpansTarget:
-        """The labels that occur, by name, or those given."""
-        counts = Counter(label for spans in golds for _, _, label in spans)
-        names = tuple(labels) if labels else tuple(sorted(counts))
-        return cls(names, tuple(counts[name] for name in names), **options)
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
@@ -17,13 +16,12 @@ from weft.layers.crf import best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
 from weft.lookup import lookup_spans, lookup_tags
 from weft.losses import Loss
-from weft.losses import Target as Fit
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
 from weft.records import Example, Gold, Prediction, Span
 from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.marked import as_spans, gold_spans, marked, measure_spans
+from weft.targets.marked import MarksTarget, as_spans, gold_spans, marked, measure_spans
 from weft.tensors import Batch, Scores
 from weft.text.readings import Reading, number_words
 from weft.text.tags import allowed_steps, spans_of_tags
@@ -35,7 +33,7 @@ Decided = Literal["first", "combined"]
 
 
 @dataclass(frozen=True)
-class TagsTarget(Target):
+class TagsTarget(MarksTarget):
     """The labels in order, their training counts, and how tags come of scores.
 
     Every sub-word of a word carries the word's tag in training (`learned` is "all") or only the first. A word's scores
@@ -43,26 +41,11 @@ class TagsTarget(Target):
     scores and no distributions of single words, of their scores.
     """
 
-    fits: ClassVar[Fit] = "label"
-    without_encoder: ClassVar[str] = "lookup"
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "f1_macro")
 
-    labels: tuple[str, ...]
-    counts: tuple[int, ...]
     decoder: Decoder = "greedy"
     learned: Learned = "all"
     decided: Decided = "first"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
-        object.__setattr__(self, "counts", tuple(self.counts))
-
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None, **options: Any) -> TagsTarget:
-        """The labels that occur, by name, or those given."""
-        counts = Counter(label for spans in golds for _, _, label in spans)
-        names = tuple(labels) if labels else tuple(sorted(counts))
-        return cls(names, tuple(counts[name] for name in names), **options)
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -33,5 +33,5 @@ class MaskedWords(HiddenTask):
     ) -> Masked:
         chance = np.random.default_rng(tokens.chance)
         if self.whole_words:
-            return mask_words(ids, special, word_of, mask, tokens.unigrams, chance, self.share)
-        return mask_tokens(ids, special, mask, tokens.unigrams, chance, self.share)
+            return mask_words(ids, special, word_of, mask, tokens.unigrams, chance, self.share, least=0)
+        return mask_tokens(ids, special, mask, tokens.unigrams, chance, self.share, least=0)

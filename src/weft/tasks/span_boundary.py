@@ -47,7 +47,7 @@ class SpanBoundary(HiddenTask):
     ) -> Masked:
         chance, row_of = np.random.default_rng(tokens.chance), np.zeros_like(ids)
         return mask_spans(
-            ids, special, word_of, row_of, mask, tokens.unigrams, chance, self.share, self.p, self.longest
+            ids, special, word_of, row_of, mask, tokens.unigrams, chance, self.share, self.p, self.longest, least=0
         )
 
     def learn(self, golds: Iterable[Gold]) -> Target:

@@ -56,11 +56,13 @@ def mask_tokens(
     unigrams: Unigrams,
     rng: np.random.Generator,
     share: float = 0.15,
+    least: int = 1,
 ) -> Masked:
     """Hide single tokens.
 
     The number chosen is `share` of the ordinary tokens, rounded up or down at random so that the share is met on
-    average, but never 0 while there is an ordinary token. A short row may have none; the batch always has one.
+    average, but never below `least` while there are so many. A short row may have none; a batch always has one, unless
+    `least` is 0, as it should be where each row is masked by itself.
 
     Args:
         ids: (T,).
@@ -68,7 +70,7 @@ def mask_tokens(
     """
     _check_share(share)
     places = np.flatnonzero(~special)
-    places = places[_choose(len(places), share, rng)]
+    places = places[_choose(len(places), share, rng, least)]
     return _hide(ids, places, np.arange(len(places)), mask_id, unigrams, rng)
 
 
@@ -80,10 +82,12 @@ def mask_words(
     unigrams: Unigrams,
     rng: np.random.Generator,
     share: float = 0.15,
+    least: int = 1,
 ) -> Masked:
     """Hide whole words: all tokens of a word or none, and all in the same way.
 
-    Words are chosen regardless of their length, `share` of them, so that `share` of the tokens is met on average.
+    Words are chosen regardless of their length, `share` of them, so that `share` of the tokens is met on average; never
+    fewer than `least`, as in `mask_tokens`.
 
     Args:
         ids: (T,).
@@ -92,7 +96,7 @@ def mask_words(
     """
     _check_share(share)
     starts, ends = _words(special | (word_of < 0), word_of)
-    chosen = _choose(len(starts), share, rng)
+    chosen = _choose(len(starts), share, rng, least)
     places, unit = _expand(starts[chosen], ends[chosen])
     return _hide(ids, places, unit, mask_id, unigrams, rng)
 
@@ -108,13 +112,15 @@ def mask_spans(
     share: float = 0.15,
     p: float = 0.2,
     longest: int = 10,
+    least: int = 1,
 ) -> Masked:
     """Hide spans of whole words, each with an unmasked token of its own row on either side.
 
     Lengths in words follow the geometric law of `p`, cut off at `longest` (or at the words of the longest row, where
     all are shorter). They are drawn before their places are, and a span that finds no room in one row goes to another,
     so that long spans are as frequent as they should be. `share` of the words is hidden on average, over the batch and
-    not in every row. No span crosses a row or a special token, and two spans never touch.
+    not in every row, and at least one span unless `least` is 0. No span crosses a row or a special token, and two spans
+    never touch.
 
     Args:
         ids: (T,).
@@ -128,7 +134,7 @@ def mask_spans(
     barred = special | (word_of < 0)
     starts, ends = _words(barred, word_of, row_of)
     stretches = _stretches(barred, row_of, starts, ends)
-    first, length = _place_spans(stretches, share, length_law(p, longest), rng)
+    first, length = _place_spans(stretches, share, length_law(p, longest), rng, least)
     left, right = starts[first], ends[first + length - 1]
     places, unit = _expand(left, right)
     hidden = _hide(ids, places, unit, mask_id, unigrams, rng)
@@ -147,9 +153,9 @@ def _check_share(share: float) -> None:
         raise ValueError(f"share is {share}, but must lie between 0 and 1")
 
 
-def _choose(count: int, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+def _choose(count: int, share: float, rng: np.random.Generator, least: int) -> NDArray[np.int64]:
     """`share` of the numbers below `count`, ascending; every set of that size is as likely as any other."""
-    size = min(count, max(1, int(share * count + rng.random())))
+    size = min(count, max(least, int(share * count + rng.random())))
     return np.sort(rng.choice(count, size, replace=False, shuffle=False)) if count else np.empty(0, np.int64)
 
 
@@ -204,14 +210,14 @@ def _stretches(barred: Flags, row_of: Integers, starts: Integers, ends: Integers
 
 
 def _place_spans(
-    stretches: Integers, share: float, law: NDArray[np.float64], rng: np.random.Generator
+    stretches: Integers, share: float, law: NDArray[np.float64], rng: np.random.Generator, least: int
 ) -> tuple[Integers, Integers]:
     """The first word and the length of every span, both (K,), ascending."""
     if not len(stretches):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     words: list[int] = stretches[:, 1].tolist()
     law = law[: max(words)] / law[: max(words)].sum()
-    dealt = _deal(words, share, law, rng)
+    dealt = _deal(words, share, law, rng, least)
     chance = iter(rng.random(2 * sum(map(len, dealt))).tolist())  # one call for all is faster than a call per stretch
     firsts: list[int] = []
     lengths: list[int] = []
@@ -227,7 +233,9 @@ def _place_spans(
     return np.array(firsts, np.int64), np.array(lengths, np.int64)
 
 
-def _deal(words: list[int], share: float, law: NDArray[np.float64], rng: np.random.Generator) -> list[list[int]]:
+def _deal(
+    words: list[int], share: float, law: NDArray[np.float64], rng: np.random.Generator, least: int
+) -> list[list[int]]:
     """The lengths of the spans of every stretch, as they were drawn.
 
     Stretches earn `share` of their words, and spans are drawn while anything earned is left; what the last one takes
@@ -253,7 +261,7 @@ def _deal(words: list[int], share: float, law: NDArray[np.float64], rng: np.rand
                 room[stretch] -= length + 1
             else:
                 homeless.append(length)
-    if not homeless and not any(dealt):
+    if least and not homeless and not any(dealt):
         homeless = [next(draws)]
     for length in homeless:
         roomy = [stretch for stretch, free in enumerate(room) if free > length]

@@ -92,7 +92,9 @@ class RichWatcher(Watcher):
         self.bar.update(self.line, advance=1, description=f"{epoch} · {shown}", speed=f"{speed:.0f} rows/s")
 
     def evaluated(self, entry: dict[str, Any]) -> None:
-        scores = " · ".join(f"{task} {value:.3f}" for task, value in entry["dev"].items())
+        perplexities = {task: scores.get("perplexity") for task, scores in entry.get("scores", {}).items()}
+        told = {task: f" (perplexity {value:.1f})" for task, value in perplexities.items() if value is not None}
+        scores = " · ".join(f"{task} {value:.3f}{told.get(task, '')}" for task, value in entry["dev"].items())
         best = " [green]best so far[/]" if entry.get("best") else ""
         self.console.print(f"epoch {entry['epoch']}: dev {scores} · overall gain {entry['overall']:+.3f}{best}")
 
