@@ -26,7 +26,7 @@ from weft.corpora import CorpusReader
 from weft.embed import load_encoder
 from weft.errors import ConfigError, DataError, WeftError
 from weft.experiment import parse_experiment
-from weft.network import load_network
+from weft.network import Network, load_network
 from weft.records import Example, Tokens
 from weft.spec import parse
 from weft.tasks import Task
@@ -334,6 +334,40 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
         assert kinds["chosen"] / kinds["ordinary"] == pytest.approx(0.15, abs=0.01)
         assert kinds["masked"] / kinds["chosen"] == pytest.approx(0.8, abs=0.02)
         assert 0.06 < kinds["replaced"] / kinds["chosen"] < 0.11  # a few are replaced by themselves
+
+
+def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_it(
+    files: Path, small_encoder: str
+) -> None:
+    """Against a plain loop. Spans never touch, so that each run of hidden places is one."""
+    source, task = load_encoder(small_encoder), parse(Task, {**WORDS_TASK, "kind": "span_boundary", "p": 0.1})
+    source.encoder.pooler = None
+    torch.manual_seed(0)
+    network = Network(source.encoder, source.tokenizer, {"t": task}, {"t": task.learn(())}).eval()
+    rows = list(CorpusReader(source.tokenizer, 32, files / "cache").rows(task, files / "train.txt", 13))
+    readings = network.encode("t", rows)
+    batch = network.collate("t", readings)
+    reader: Any = network.readers["<t>"]
+    with torch.no_grad():
+        states = network.encoder(batch)
+        found = network.score_states("t", states)
+        wanted = []
+        for row, reading in enumerate(readings):
+            assert reading.hidden is not None
+            hidden, own = reading.hidden.places.tolist(), states.row(row)
+            told = []
+            for place in hidden:
+                left = right = place
+                while left in hidden:
+                    left -= 1
+                while right in hidden:
+                    right += 1
+                offset = reader.offsets.weight[place - left - 1]
+                told.append(reader.layers(torch.cat([own[left], own[right], offset])))
+            wanted += [own[place] for place in hidden] + told
+        expected = network.heads["<t>"](torch.stack(wanted))
+    assert max(batch.layout["offset"]) > 2
+    torch.testing.assert_close(found.values, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["masked_words", "whole_words", "span_boundary"])

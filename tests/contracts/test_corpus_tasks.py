@@ -241,6 +241,20 @@ def test_rows_are_never_longer_than_promised_and_batches_count_their_special_tok
         assert len(batch.ids) <= 60 or batch.rows == 1
 
 
+def test_training_sees_every_row_of_a_turn_as_that_turn_draws_it(case: Case) -> None:
+    network = case.network()
+    rows = case.rows(network)
+    stream = TaskRows(network, "t", rows, Batching(batch_size=4), 13)
+    for turn in range(3):
+        seen: list[list[int]] = []
+        while not seen or stream.place[1] < len(stream.batches):
+            batch = stream.next()
+            starts = batch.starts.tolist()
+            seen += [batch.ids[s : s + n].tolist() for s, n in zip(starts, batch.lengths.tolist(), strict=True)]
+        assert stream.place[0] == turn
+        assert sorted(seen) == sorted(shown_to_encoder(network, rows.drawn(turn)))
+
+
 def test_the_seed_decides_every_weight(case: Case) -> None:
     first = weights(case.train("first", seed=1, epochs=1))
     assert weights(case.train("again", seed=1, epochs=1)) == first

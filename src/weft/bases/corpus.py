@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,17 +18,26 @@ from weft.layers.hidden import HiddenReader, VocabularyHead
 from weft.layers.readers import Reader
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold, Tokens
+from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.hidden import HiddenTarget, hidden_in
 from weft.tasks import Task
 from weft.tensors import Batch
 from weft.text.corpus import Documents, special_ids
-from weft.text.masking import Masked
+from weft.text.masking import Masked, Unigrams
 from weft.text.readings import Hidden, Reading
 from weft.text.tokenizer import Encoded, Tokenizer
 
 MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is called
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of tokens before any is hidden."""
+
+    ids: NDArray[np.int64]  # (T,)
+    special: NDArray[np.bool_]  # (T,) never hidden
+    word_of: NDArray[np.int64]  # (T,) a number for each word, -1 for special tokens
 
 
 class CorpusTask(Task):
@@ -71,14 +81,7 @@ class HiddenTask(CorpusTask):
     """Share of the tokens to choose."""
 
     @abstractmethod
-    def hide(
-        self,
-        ids: NDArray[np.int64],
-        special: NDArray[np.bool_],
-        word_of: NDArray[np.int64],
-        tokens: Tokens,
-        mask: int,
-    ) -> Masked:
+    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
         """A row with some of its tokens hidden."""
 
     def learn(self, golds: Iterable[Gold]) -> Target:
@@ -101,7 +104,8 @@ class HiddenTask(CorpusTask):
                 continue
             ids, begins, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
             special = np.isin(ids, specials)
-            masked = self.hide(ids, special, np.where(special, -1, np.cumsum(begins)), content.tokens, mask)
+            line = Line(ids, special, np.where(special, -1, np.cumsum(begins)))
+            masked = self.hide(line, mask, content.tokens.unigrams, np.random.default_rng(content.tokens.chance))
             hidden = Hidden(masked.places, masked.gold, spell, masked.spans, masked.offset)
             found.append(Reading(content, [Encoded(masked.ids.tolist(), segments, 0)], hidden=hidden))
         return found

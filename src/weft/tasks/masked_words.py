@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from weft.bases.corpus import HiddenTask
-from weft.records import Tokens
-from weft.text.masking import Masked, mask_tokens, mask_words
+from weft.bases.corpus import HiddenTask, Line
+from weft.text.masking import Masked, Unigrams, mask_tokens, mask_words
 
 
 class MaskedWords(HiddenTask):
@@ -23,15 +21,7 @@ class MaskedWords(HiddenTask):
     whole_words: bool = False
     """Whether all tokens of a word are chosen together."""
 
-    def hide(
-        self,
-        ids: NDArray[np.int64],
-        special: NDArray[np.bool_],
-        word_of: NDArray[np.int64],
-        tokens: Tokens,
-        mask: int,
-    ) -> Masked:
-        chance = np.random.default_rng(tokens.chance)
+    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
         if self.whole_words:
-            return mask_words(ids, special, word_of, mask, tokens.unigrams, chance, self.share, least=0)
-        return mask_tokens(ids, special, mask, tokens.unigrams, chance, self.share, least=0)
+            return mask_words(line.ids, line.special, line.word_of, mask, unigrams, chance, self.share, least=0)
+        return mask_tokens(line.ids, line.special, mask, unigrams, chance, self.share, least=0)

@@ -7,18 +7,17 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from weft.bases.corpus import HiddenTask
+from weft.bases.corpus import HiddenTask, Line
 from weft.layers.hidden import BoundaryReader
 from weft.layers.readers import Reader
-from weft.records import Gold, Tokens
+from weft.records import Gold
 from weft.targets import Target
 from weft.targets.hidden import HiddenTarget, hidden_in
 from weft.tensors import Batch
-from weft.text.masking import Masked, mask_spans
+from weft.text.masking import Masked, Unigrams, mask_spans
 from weft.text.readings import Reading
 
 _OFFSETS = 32  # tokens of a span that are told apart
@@ -37,18 +36,9 @@ class SpanBoundary(HiddenTask):
     longest: Annotated[int, Field(ge=1)] = 10
     """The most words of a span."""
 
-    def hide(
-        self,
-        ids: NDArray[np.int64],
-        special: NDArray[np.bool_],
-        word_of: NDArray[np.int64],
-        tokens: Tokens,
-        mask: int,
-    ) -> Masked:
-        chance, row_of = np.random.default_rng(tokens.chance), np.zeros_like(ids)
-        return mask_spans(
-            ids, special, word_of, row_of, mask, tokens.unigrams, chance, self.share, self.p, self.longest, least=0
-        )
+    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
+        row, law = np.zeros_like(line.ids), (self.share, self.p, self.longest)
+        return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, chance, *law, least=0)
 
     def learn(self, golds: Iterable[Gold]) -> Target:
         return HiddenTarget(beside=True)

@@ -51,7 +51,7 @@ class TaskRows:
         """Stand where `place` said."""
         self.turn, self.index = turn, index
         if isinstance(self.examples, DrawnRows):
-            self.examples = self.examples.drawn(0)
+            self.examples = self.examples.drawn(turn)
             special = self.network.tokenizer.specials(self.network.tasks[self.task].several_texts)
             self.lengths = [length + special for length in self.examples.lengths()]
         self.batches = plan(self.lengths, self.batching, self.seed, turn)
