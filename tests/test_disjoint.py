@@ -62,6 +62,6 @@ def test_no_spans_are_no_spans() -> None:
 def test_many_spans_are_quick() -> None:
     draw = random.Random(0)
     starts = [draw.randrange(100_000) for _ in range(20_000)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     best_disjoint([(start, start + draw.randrange(1, 50), draw.random()) for start in starts])
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2

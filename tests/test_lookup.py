@@ -190,9 +190,9 @@ def test_thousands_of_wordings_are_looked_up_quickly() -> None:
         text = " ".join(source.choices(words, k=15))
         end = text.index(" ", text.index(" ") + 1)
         train.append((text, [(0, end, "X")]))
-    begin = time.perf_counter()
+    begin = time.process_time()
     lookup_spans(train, [text for text, _ in train])
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 # Tags

@@ -196,9 +196,9 @@ def test_resampled_counts_score_as_the_resampled_rows_do() -> None:
 
 def test_a_thousand_resamples_of_many_rows_take_little_time() -> None:
     counts = np.random.default_rng(0).integers(3, size=(3_000, 4, 3))
-    begin = time.perf_counter()
+    begin = time.process_time()
     low, high = intervals_of(lambda rows: span_scores(counts[rows]), len(counts), ["f1"])["f1"]
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert low < span_scores(counts)["f1"] < high
 
 

@@ -298,9 +298,9 @@ def test_a_long_text_is_cut_without_losing_a_token_and_quickly(kinds: dict[str, 
     assert len(row.ids) > 5000
     spent = []
     for _ in range(3):  # the quickest of three, for a busy machine
-        begin = time.perf_counter()
+        begin = time.process_time()
         windows = cut_windows(row, 256, 64)
         found = owners(row, windows)
-        spent.append(time.perf_counter() - begin)
+        spent.append(time.process_time() - begin)
     assert [windows[number].row.ids[inside] for number, inside in found] == row.ids
     assert min(spent) < 0.05
