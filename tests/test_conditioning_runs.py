@@ -26,7 +26,7 @@ from weft.experiment import parse_experiment
 from weft.metrics import bootstrap
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
-from weft.training.run import build_network
+from weft.training.run import build_network, load_source
 
 Run = Callable[..., tuple[str, str]]
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -167,7 +167,9 @@ def close(prediction: dict[str, Any], by: float = 1e-6) -> dict[str, Any]:
 
 def test_everything_a_method_adds_has_learned(trained: Trained) -> None:
     experiment = parse_experiment(trained.document)
-    start = build_network(experiment, load_data(experiment.tasks, trained.data, experiment.seed)).state_dict()
+    source = load_source(experiment, trained.data)
+    data = load_data(experiment.tasks, trained.data, experiment.seed)
+    start = build_network(experiment, data, source).state_dict()
     learned = weights(trained.folder)
     assert learned.keys() == start.keys()
     added = [name for name in start if name.startswith("conditioner.")]

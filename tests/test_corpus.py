@@ -79,7 +79,7 @@ def test_a_giant_line_is_cut_without_losing_or_splitting_a_character(text: str, 
         path.write_text(text + "\n" + text, encoding="utf-8")
         lines: dict[int, str] = {}
         for line, part, _ in module._line_pieces(path):
-            assert len(part.encode()) <= 2 * piece
+            assert len(part.encode()) <= 2 * piece + 3  # a character that the cut went through goes to the next piece
             lines[line] = lines.get(line, "") + part
         assert "".join(lines.values()) == text + "\n" + text
         assert [len(document) > 0 for document in read_documents(path, "rows")] == [True, True][

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,9 +23,13 @@ T = TypeVar("T", bound=Any)
 def tune_threshold(
     target: T, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str
 ) -> T:
-    """The target with the threshold that has the best value of a metric; among equals the nearest to 0.5."""
+    """The target with the threshold nearest to 0.5 whose value of a metric is within a standard error of the best.
+
+    The best of many thresholds on few rows is mostly luck; one moves only as far as the rows can tell.
+    """
     golds: list[Any] = [one.gold for one in examples]
-    if sum(map(len, golds)) < _LEAST:
+    size = sum(map(len, golds))
+    if size < _LEAST:
         return target
     likely = torch.softmax(scores.values, 1)[:, 1:].sum(1)
     near = likely[(likely > 0.01) & (likely < 0.99)].numpy()
@@ -35,5 +40,8 @@ def tune_threshold(
         found: float = moved.measure(golds, moved.predictions(scores, readings), intervals=False).scores[metric]
         return found
 
-    best = max(sorted(tried, key=lambda one: abs(one - 0.5)), key=value)  # the first of equals
-    return replace(target, threshold=best)
+    values = {threshold: value(threshold) for threshold in tried}
+    best = max(values.values())
+    error = math.sqrt(best * (1 - best) / size)  # as of a share of the gold answers
+    near_best = [threshold for threshold, found in values.items() if found >= best - error]
+    return replace(target, threshold=min(near_best, key=lambda one: abs(one - 0.5)))
