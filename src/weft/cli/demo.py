@@ -21,7 +21,7 @@ def demo(
     """Train a triage model on invented patient messages, here and now, without internet.
 
     Three questions on one encoder: how urgent is a message, is it a mere thank-you, and which symptoms, parts of the
-    body, medications and times does it name? Takes about three minutes on two cores.
+    body, medications and times does it name? Takes three to four minutes on two cores.
     The messages are invented and the model is [bold]not for medical use[/].
     """
     from weft.cli.progress import console

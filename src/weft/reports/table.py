@@ -58,7 +58,9 @@ def results_table(record: Mapping[str, Any]) -> Table:
     table.add_column("task", overflow="fold")
     table.add_column("metric")
     rows = read_rows(record)
-    for heading in ("value", "95 % interval", "majority", simple_names(rows), "rows"):
+    names = {row.simple_name for row in rows}
+    simple = simple_names(rows) if len(names) < 2 else "simple"  # the sentence below the table names them
+    for heading in ("value", "95 % interval", "majority", simple, "rows"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         value = Text(number(row.value), style=STYLES[row.against(row.simple)])
