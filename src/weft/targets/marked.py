@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
+from weft.errors import ConfigError
+from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
 from weft.records import Example, Gold, Prediction, Span
-from weft.targets import Measures, Target
+from weft.targets import Measures, Target, refuse_merged_labels
 from weft.text.readings import Reading
 
 
@@ -36,6 +38,14 @@ class MarksTarget(Target):
         counts = Counter(label for marks in golds for *_, label in marks)
         names = tuple(labels) if labels else tuple(sorted(counts))
         return cls(names, tuple(counts[name] for name in names), **options)
+
+
+def loss_with_none(loss: Loss, labels: int, noun: str) -> LossFunction:
+    """A loss over the scores of no label and of each label; raises for one that cannot tell them apart."""
+    if getattr(loss, "class_weights", None) == "balanced":
+        raise ConfigError(f"how many {noun} have no label is not known; give a number for none and for each label")
+    refuse_merged_labels(loss, labels + 1)
+    return loss.build((1,) * (labels + 1))
 
 
 def marked(reading: Reading, start: int, end: int, label: str, score: float) -> dict[str, Any]:
@@ -66,15 +76,25 @@ def measure_spans(
     metrics: Sequence[str],
     intervals: bool,
 ) -> Measures:
-    """Strict precision, recall and F1, over all spans and by label; nested ones also by where they lie."""
+    """As `measure_marks`; where spans are nested, also by where they lie."""
     gold: Any = golds
     found = [spans_in(one) for one in predictions]
-    counts = count_spans(gold, found, labels)
-    scores = span_scores(counts)
-    details: dict[str, Any] = {"labels": list(labels), "per_class": per_label(counts, labels)}
+    measures = measure_marks(golds, found, labels, metrics, intervals)
     nested = nested_recall(gold, found)
-    if nested["inside_support"]:
-        details["nested"] = nested
+    return replace(measures, details={**measures.details, "nested": nested}) if nested["inside_support"] else measures
+
+
+def measure_marks(
+    golds: Sequence[Gold],
+    found: Sequence[Sequence[tuple[Any, ...]]],
+    labels: Sequence[str],
+    metrics: Sequence[str],
+    intervals: bool,
+) -> Measures:
+    """Strict precision, recall and F1 of marks that end with their labels, over all of them and by label."""
+    gold: Any = golds
+    counts = count_spans(gold, found, labels)
+    scores, details = span_scores(counts), {"labels": list(labels), "per_class": per_label(counts, labels)}
     if not intervals:
         return Measures(scores, {}, details)
 

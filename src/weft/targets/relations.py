@@ -11,13 +11,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
 from weft.losses import Loss
-from weft.metrics.bootstrap import intervals_of
-from weft.metrics.spans import count_spans, per_label, span_scores
 from weft.records import Content, Example, Gold, Prediction, Relation, Span
-from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.marked import MarksTarget
+from weft.targets import Measures, ScoresLoss, Target
+from weft.targets.marked import MarksTarget, loss_with_none, measure_marks
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.readings import Reading
@@ -55,10 +52,7 @@ class RelationsTarget(MarksTarget):
         return found
 
     def loss_of(self, loss: Loss) -> ScoresLoss:
-        if getattr(loss, "class_weights", None) == "balanced":
-            raise ConfigError("how many pairs have no label is not known; give a number for none and for each label")
-        refuse_merged_labels(loss, len(self.labels) + 1)
-        compute = loss.build((1,) * (len(self.labels) + 1))
+        compute = loss_with_none(loss, len(self.labels), "pairs")
 
         def of_pairs(scores: Scores, batch: Batch) -> Tensor:
             assert batch.gold is not None
@@ -92,15 +86,7 @@ class RelationsTarget(MarksTarget):
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         found = [[_relation(one) for one in prediction] for prediction in predictions]
-        counts = count_spans(cast(Any, golds), found, self.labels)
-        details = {"labels": list(self.labels), "per_class": per_label(counts, self.labels)}
-        if not intervals:
-            return Measures(span_scores(counts), {}, details)
-
-        def resampled(rows: Any) -> dict[str, float]:
-            return span_scores(counts[rows])
-
-        return Measures(span_scores(counts), intervals_of(resampled, len(counts), self.metrics, rounds=500), details)
+        return measure_marks(golds, found, self.labels, self.metrics, intervals)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [[] for _ in rows]  # most pairs have no label

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
 from weft.lookup import lookup_spans
 from weft.losses import Loss
 from weft.records import Example, Gold, Prediction
-from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.marked import MarksTarget, as_spans, gold_spans, marked, measure_spans
+from weft.targets import Measures, ScoresLoss, Target
+from weft.targets.marked import MarksTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
 from weft.targets.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.text.candidates import candidates, count_candidates, place_of
@@ -56,10 +55,7 @@ class SpansTarget(MarksTarget):
         return found
 
     def loss_of(self, loss: Loss) -> ScoresLoss:
-        if getattr(loss, "class_weights", None) == "balanced":
-            raise ConfigError("how many spans have no label is not known; use `negatives`, or a number for each label")
-        refuse_merged_labels(loss, len(self.labels) + 1)
-        compute = loss.build((1,) * (len(self.labels) + 1))
+        compute = loss_with_none(loss, len(self.labels), "spans")
 
         def of_spans(scores: Scores, batch: Batch) -> Tensor:
             assert batch.gold is not None
