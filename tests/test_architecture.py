@@ -17,7 +17,7 @@ FLOORS = [
     {"cli", "serve", "__main__"},
     {"training", "experiment", "reports", "demo", "checks", "export"},
     {"model"},
-    {"predict", "predict_files", "evaluate", "inspect", "embed", "vectors", "data", "corpora"},
+    {"predict", "predict_files", "evaluate", "explained", "inspect", "embed", "vectors", "data", "corpora"},
     {"network"},
     {"tasks", "bases", "conditioning"},
     {"targets", "pooling", "losses", "layers", "heads", "encoder", "checkpoints"},

@@ -23,13 +23,12 @@ from weft.conditioning import Conditioning
 from weft.embed import load_encoder
 from weft.encoder.seams import Seams
 from weft.errors import ConfigError, DataError
+from weft.explained import check_explicable, explained_score
 from weft.inspect import (
     Inspection,
     LeafSeams,
     Place,
-    check_explicable,
     count_pulls,
-    explained_score,
     find_words,
     inspect,
     unread_spans,
