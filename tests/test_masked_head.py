@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import weft
 from weft.checkpoints.hf import read_encoder, write_tensors
 from weft.checkpoints.vocabulary_head import HEADS, read_vocabulary_head, write_masked_model
 from weft.cli import main as cli
+from weft.corpora import CorpusReader
 from weft.embed import TextEncoder, load_encoder
 from weft.encoder.encoder import Encoder
 from weft.experiment import parse_experiment
@@ -27,7 +30,7 @@ from weft.tasks import Task
 from weft.tensors import pack
 from weft.text.tokenizer import Tokenizer
 from weft.training.progress import Watcher
-from weft.training.run import load_vocabulary_heads
+from weft.training.starts import begin_vocabulary_heads
 
 SIZES = {"vocab_size": 99, "max_position_embeddings": 40}
 WIDE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
@@ -187,22 +190,32 @@ def network_of(source: TextEncoder, options: dict[str, Any]) -> Network:
     return Network(source.encoder, source.tokenizer, {"words": task}, {"words": task.learn(())}).eval()
 
 
-def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_a_fresh_one(
+def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tokens_are(
     tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer], small_encoder: str
 ) -> None:
     folder = masked_folder(tmp_path / "masked", tiny_tokenizers["wordpiece"])
+    (tmp_path / "t.txt").write_text("The fox and the dog. The fox ☃.\n\nThe dog.\n", encoding="utf-8")
     for name, has in ((str(folder), True), (small_encoder, False)):
         options = {"kind": "masked_words", "train": "t.txt"}
         experiment = parse_experiment({"encoder": {"from": name}, "tasks": {"words": options}})
         network = network_of(load_encoder(name), options)
+        rows = CorpusReader(network.tokenizer, 32, tmp_path / "cache").rows(network.tasks["words"], tmp_path / "t.txt")
         before = {key: tensor.clone() for key, tensor in network.heads["<words>"].state_dict().items()}
-        load_vocabulary_heads(network, experiment)
+        begin_vocabulary_heads(network, experiment, {"words": rows})
         after = network.heads["<words>"].state_dict()
         changed = {key for key in after if not torch.equal(before[key], after[key])}
-        assert changed == (set(after) if has else set())
+        assert changed == (set(after) if has else {"bias"})
         if has:
             _, head = read(folder)
             assert all(torch.equal(after[key], tensor) for key, tensor in head.state_dict().items())
+            continue
+        seen = Counter(int(one) for one in rows.corpus.tokens)
+        del seen[network.tokenizer.backend.token_to_id("[UNK]")]  # never hidden, so never an answer
+        assert max(seen.values()) > 1
+        total = sum(seen.values()) + network.tokenizer.size
+        wanted = [math.log((seen[i] + 1) / total) for i in range(network.tokenizer.size)]
+        torch.testing.assert_close(after["bias"][: len(wanted)], torch.tensor(wanted))
+        assert (after["bias"][len(wanted) :] == min(wanted)).all()
 
 
 @pytest.mark.parametrize("kind", ["masked_words", "span_boundary"])

@@ -12,7 +12,7 @@ from weft.data import Splits
 from weft.errors import ConfigError, DataError
 from weft.records import Example
 from weft.tasks import Task
-from weft.text.corpus import Corpus, load_corpus
+from weft.text.corpus import Corpus, count_tokens, load_corpus
 from weft.text.corpus_rows import CorpusRows, DrawnRows, PairRows
 from weft.text.masking import Unigrams
 from weft.text.tokenizer import Tokenizer
@@ -93,9 +93,10 @@ class CorpusReader:
             )
         aside = int(np.searchsorted(sizes, share * sizes[-1])) + 1
         border = documents[-min(max(aside, least), len(documents) - least)]
-        unigrams, of = _unigrams(corpus, path), corpus.sentence_documents
-        train = self._drawn(task, _only(corpus, of < border), unigrams, seed, path)
-        return train, self._drawn(task, _only(corpus, of >= border), unigrams, _ASIDE, path)
+        learned = corpus.sentence_documents < border
+        first, last = _only(corpus, learned), _only(corpus, ~learned)
+        unigrams = _unigrams(first, path)  # of what is set aside, nothing is known
+        return self._drawn(task, first, unigrams, seed, path), self._drawn(task, last, unigrams, _ASIDE, path)
 
 
 def _unigrams(corpus: Corpus, path: Path) -> Unigrams:
@@ -110,12 +111,13 @@ def _only(corpus: Corpus, kept: np.ndarray) -> Corpus:
     first, last = int(sentences[0]), int(sentences[-1]) + 1
     begin, end = corpus.sentences[first], corpus.sentences[last]
     rows = (corpus.rows[:, 0] >= begin) & (corpus.rows[:, 1] <= end)
+    counts = count_tokens(corpus.tokens[begin:end], len(corpus.counts))
     return Corpus(
         corpus.tokens,
         corpus.begins_word,
         corpus.sentences[first : last + 1],
         corpus.sentence_documents[first:last],
-        corpus.counts,
+        np.where(corpus.counts > 0, counts, 0),  # special ids stay at 0
         corpus.rows[rows],
         corpus.documents[rows],
     )

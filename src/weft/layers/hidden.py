@@ -73,5 +73,10 @@ class VocabularyHead(nn.Module):
         nn.init.normal_(self.dense.weight, std=config.initializer_range)
         nn.init.zeros_(self.dense.bias)
 
+    @torch.no_grad()
+    def begin(self, logs: Tensor) -> None:
+        """Begin with how common each token is, as log shares (≤ V,): what else has first to be learned, slowly."""
+        self.bias.fill_(logs.min()).narrow(0, 0, len(logs)).copy_(logs)
+
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(self.norm(self.act(self.dense(x))), self._words[0].weight, self.bias)

@@ -115,8 +115,8 @@ class HiddenTarget(Target):
         """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
         if not isinstance(train, DrawnRows):
             return [[] for _ in rows]
-        counts = train.corpus.counts + 1.0  # so that no token is impossible
-        logs, commonest = np.log(counts / counts.sum()), int(counts.argmax())
+        logs = train.corpus.log_shares()
+        commonest = int(logs.argmax())
         found = []
         for row in rows:
             assert row.tokens is not None

@@ -62,6 +62,11 @@ class Corpus:
         start, end = self.rows[row]
         return self.begins_word[start:end]
 
+    def log_shares(self) -> NDArray[np.float64]:
+        """The logarithm of each id's share of the tokens, (V,), as if it occurred once more: none is impossible."""
+        counts = self.counts + 1.0
+        return np.asarray(np.log(counts / counts.sum()))
+
 
 def load_corpus(
     paths: Sequence[Path],
@@ -360,12 +365,12 @@ def _open_cache(cache: Path, size: int) -> _Columns | None:
         and offsets[-1] == len(ids)
         and bool((np.diff(offsets) > 0).all() and (np.diff(documents) >= 0).all())
         and int(np.count_nonzero(words)) == facts["words"]
-        and np.array_equal(_count(ids, size), counts)
+        and np.array_equal(count_tokens(ids, size), counts)
     )
     return (ids, words.view(np.bool_), offsets, documents, counts) if whole else None
 
 
-def _count(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+def count_tokens(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
     """How often each id occurs, (size,); all -1 where one is out of range."""
     counts = np.zeros(size, np.int64)
     for start in range(0, len(ids), _BLOCK):

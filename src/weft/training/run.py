@@ -25,8 +25,7 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
 from weft.checkpoints.hf import read_json
-from weft.checkpoints.source import find_folder
-from weft.checkpoints.vocabulary_head import read_vocabulary_head, write_masked_model
+from weft.checkpoints.vocabulary_head import write_masked_model
 from weft.corpora import CorpusReader, corpus_tasks
 from weft.data import Splits, load_data
 from weft.embed import TextEncoder, load_encoder
@@ -37,7 +36,7 @@ from weft.experiment import Experiment, data_folder, parse_experiment, read_expe
 from weft.files import write_atomically
 from weft.layers.hidden import VocabularyHead
 from weft.model import Model, load
-from weft.network import DOCUMENT, Network, check_losses, check_sources, load_network
+from weft.network import Network, check_losses, check_sources, load_network
 from weft.predict import predict
 from weft.records import Example
 from weft.reports.card import render_card
@@ -47,7 +46,7 @@ from weft.text.tokenizer import Tokenizer
 from weft.training.checkpointing import remove_state
 from weft.training.loop import Loop, Position
 from weft.training.progress import RichWatcher, Watcher
-from weft.training.starts import Starts
+from weft.training.starts import Starts, begin_vocabulary_heads
 
 CONFIG, CACHE = "weft.toml", "cache"
 
@@ -342,27 +341,11 @@ def build_network(experiment: Experiment, data: Mapping[str, Splits], source: Te
     encoder.checkpoint_gradients = experiment.encoder.checkpoint_gradients
     torch.manual_seed(experiment.seed)
     network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
-    load_vocabulary_heads(network, experiment)
-    starts = Starts(network, {name: splits.train for name, splits in data.items()})
+    train = {name: splits.train for name, splits in data.items()}
+    begin_vocabulary_heads(network, experiment, train)
+    starts = Starts(network, train)
     network.conditioner.start(starts.words, starts.class_means)
     return network
-
-
-def load_vocabulary_heads(network: Network, experiment: Experiment) -> None:
-    """Begin the heads that tell hidden words from those of the checkpoint, where it has one."""
-    heads = [network.heads[network.head_of(name)] for name in network.tasks]
-    fresh = [head for head in heads if isinstance(head, VocabularyHead)]
-    if not fresh or experiment.encoder.scratch is not None:
-        return
-    folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
-    if (folder / DOCUMENT).exists():  # a run of ours
-        trained = (head for head in load_network(folder).heads.values() if isinstance(head, VocabularyHead))
-        tensors = next((head.state_dict() for head in trained), None)
-    else:
-        tensors = read_vocabulary_head(folder, network.encoder.config)
-    for head in fresh:
-        if tensors is not None:
-            head.load_state_dict(tensors)
 
 
 def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:

@@ -1,4 +1,4 @@
-"""What conditioning methods may begin from: the words of labels, and the mean states of classes."""
+"""What new weights may begin from: words of labels, mean states of classes, a checkpoint's head, counts of tokens."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from weft.checkpoints.source import find_folder
+from weft.checkpoints.vocabulary_head import read_vocabulary_head
 from weft.data import labels_of
-from weft.network import Network
+from weft.experiment import Experiment
+from weft.layers.hidden import VocabularyHead
+from weft.network import DOCUMENT, Network, load_network
 from weft.records import Example
 from weft.tensors import States
+from weft.text.corpus_rows import DrawnRows
 
 _SAMPLE = 64  # rows of each class
 
 
 class Starts:
-    """Computed only when a method asks."""
+    """What conditioning methods may begin from, computed only when one asks."""
 
     def __init__(self, network: Network, train: Mapping[str, Sequence[Example]]) -> None:
         self.network, self.train = network, train
@@ -49,3 +54,27 @@ class Starts:
             states: States = network.encoder(network.collate(task, network.encode(task, rows)))
             means.append(states.first().mean(0))
         return torch.stack(means)
+
+
+def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Sequence[Example]]) -> None:
+    """Begin the heads that tell hidden words from that of the checkpoint, or else from how common each token is."""
+    heads = {name: network.heads[network.head_of(name)] for name in network.tasks}
+    fresh = {name: head for name, head in heads.items() if isinstance(head, VocabularyHead)}
+    tensors = _trained_head(network, experiment) if fresh else None
+    for name, head in fresh.items():
+        rows = train[name]
+        if tensors is not None:
+            head.load_state_dict(tensors)
+        elif isinstance(rows, DrawnRows):
+            head.begin(torch.from_numpy(rows.corpus.log_shares()))
+
+
+def _trained_head(network: Network, experiment: Experiment) -> Mapping[str, Tensor] | None:
+    """The head for hidden words that the encoder to begin with has, if it has one."""
+    if experiment.encoder.scratch is not None:
+        return None
+    folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
+    if not (folder / DOCUMENT).exists():
+        return read_vocabulary_head(folder, network.encoder.config)
+    trained = (head for head in load_network(folder).heads.values() if isinstance(head, VocabularyHead))
+    return next((head.state_dict() for head in trained), None)
