@@ -21,7 +21,7 @@ FLOORS = [
     {"network"},
     {"tasks", "bases", "conditioning"},
     {"targets", "pooling", "losses", "layers", "heads", "encoder", "checkpoints"},
-    {"text", "sampling", "metrics", "baselines", "lookup", "tensors", "records", "spec", "files", "errors"},
+    {"text", "sampling", "metrics", "baselines", "lookup", "tensors", "records", "spec", "files", "devices", "errors"},
 ]
 WITHOUT_TORCH = {"text", "sampling", "metrics", "spec", "errors", "records", "files", "cli"}
 NO_SIBLINGS = {"tasks", "conditioning", "losses", "sampling", "pooling"}

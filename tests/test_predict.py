@@ -334,6 +334,15 @@ def test_exactly_one_source_is_needed(run: Run, arguments: tuple[str, ...]) -> N
     assert "give either --text" in err
 
 
+def test_a_gpu_that_is_not_there_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    code, out, err = run("--text", "the quick fox", "--device", "cuda")
+    assert code != 0
+    assert out == ""
+    assert "torch sees no GPU here; use --device cpu or auto" in " ".join(err.split())
+    assert run("--text", "the quick fox", "--device", "auto") == run("--text", "the quick fox", "--device", "cpu")
+
+
 def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path: Path) -> None:
     assert "unknown output type '.xlsx'" in run("--text", "a", "--output", tmp_path / "out.xlsx")[2]
     (tmp_path / "out.csv").mkdir()

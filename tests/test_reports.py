@@ -319,6 +319,20 @@ def test_numbers_that_are_not_finite_are_shown_as_missing(tasks: Record) -> None
     assert "alike has no finite pearson: training may have diverged." in verdict(record)
 
 
+def test_hidden_words_are_told_by_their_perplexity_beside_that_of_counting() -> None:
+    scores = {"accuracy": 0.15, "perplexity": 94.66, "likelihood": 0.010564}
+    measures = {"scores": scores, "intervals": {"likelihood": [0.0101, 0.0111]}}
+    counting = {"accuracy": 0.03, "perplexity": 705.6, "likelihood": 0.001417}
+    result = {"metric": "likelihood", "rows": 1078, "measures": measures, "baselines": {"majority": counting}}
+    record = {"tasks": {"words": {"kind": "masked_words", "reported_on": "test", "result": result}}}
+    sentence = "Perplexity of words at hidden words: 94.7; knowing only how common each token is, 705.6."
+    assert verdict(record) == [sentence]
+    assert sentence in " ".join(Reader(render(record)).words)
+    assert "| 0.011 | 0.010 to 0.011 | 0.00142 |" in render_card(
+        record
+    )  # where three decimals would show next to nothing
+
+
 def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Record) -> None:
     task = marked_task(["DNA", "protein", HOSTILE])
     details = task["result"]["measures"]["details"]

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
+from weft.devices import Device, choose_device
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.network import DOCUMENT, load_network
@@ -154,7 +155,11 @@ class TextEncoder:
 
 
 def load_encoder(
-    name: str | os.PathLike[str] = "minilm", *, revision: str | None = None, ignore: Iterable[str] = ()
+    name: str | os.PathLike[str] = "minilm",
+    *,
+    revision: str | None = None,
+    ignore: Iterable[str] = (),
+    device: Device = "cpu",
 ) -> TextEncoder:
     """An encoder with its tokenizer.
 
@@ -163,13 +168,15 @@ def load_encoder(
             the network.
         revision: branch, tag or commit of a Hub id.
         ignore: keys of config.json to pass over because you know that they change nothing.
+        device: where to compute; `auto` is a GPU where there is one.
     """
+    where = choose_device(device)
     folder = find_folder(name, revision)
     if (folder / DOCUMENT).is_file():  # a model of ours, whose encoder has learned its tasks
         network = load_network(folder)
-        return TextEncoder(network.encoder, network.tokenizer)
+        return TextEncoder(network.encoder.to(where), network.tokenizer)
     encoder, report = read_encoder(folder, ignore)
-    return TextEncoder(encoder, Tokenizer.from_folder(folder), report)
+    return TextEncoder(encoder.to(where), Tokenizer.from_folder(folder), report)
 
 
 def truncation_notice(cut: int, rows: int, limit: int) -> str:

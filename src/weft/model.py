@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.corpora import CorpusReader
 from weft.data import read_examples
+from weft.devices import Device, choose_device
 from weft.embed import TextEncoder, TextVectors
 from weft.errors import CheckpointError, DataError
 from weft.evaluate import TaskResult, evaluate
@@ -86,10 +87,11 @@ class Model:
         self.network.save(Path(folder))
 
 
-def load(folder: str | os.PathLike[str]) -> Model:
-    """The model in a folder that training wrote."""
+def load(folder: str | os.PathLike[str], *, device: Device = "auto") -> Model:
+    """The model in a folder that training wrote; on a GPU where there is one, unless another `device` is asked for."""
     path = Path(folder)
     if not (path / DOCUMENT).is_file():
         problem = "is no weft model (it has no weft.json)" if path.exists() else "does not exist"
         raise CheckpointError(f"{path} {problem}; name a folder that `weft train` wrote")
-    return Model(load_network(path))
+    where = choose_device(device)
+    return Model(load_network(path).to(where))

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from weft.devices import Device
+
 
 def embed(
     model: Annotated[
@@ -33,6 +35,7 @@ def embed(
         int | None, typer.Option(min=3, help="Tokens per text; as many as the encoder takes by default.")
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hub id.")] = None,
+    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Turn every text of a file into vectors, in the order of the file.
 
@@ -46,7 +49,7 @@ def embed(
     options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
     check_target(output, level)
     rows = sum(1 for _ in read_column(input, column))  # finds every fault of the file before the work begins
-    encoder = load_encoder(model, revision=revision)
+    encoder = load_encoder(model, revision=revision, device=device)
     limit = encoder.limit(options)
     cut = 0
 

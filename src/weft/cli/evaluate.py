@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from weft.devices import Device
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
@@ -19,6 +21,7 @@ def evaluate(
         ),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
+    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Measure a model on gold rows, with 95 % intervals.
 
@@ -32,7 +35,7 @@ def evaluate(
     from weft.predict import choose_tasks
     from weft.training.run import gold_files
 
-    loaded = load(model)
+    loaded = load(model, device=device)
     names = choose_tasks(loaded.network, task)
     files = dict.fromkeys(names, data) if data else gold_files(model, names)
     results = loaded.evaluate(dict(files))

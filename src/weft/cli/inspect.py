@@ -105,7 +105,7 @@ def _load(folder: Path, task: str) -> Network:
     from weft.model import load
     from weft.predict import choose_tasks
 
-    network = load(folder).network
+    network = load(folder, device="cpu").network
     try:
         choose_tasks(network, [task])
     except ConfigError as error:

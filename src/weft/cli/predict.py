@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from weft.devices import Device
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
@@ -22,6 +24,7 @@ def predict(
         typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
+    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
 
@@ -39,7 +42,7 @@ def predict(
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
     if output:
         check_output(output)
-    network = load(model).network
+    network = load(model, device=device).network
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
     for sentence in inputs.notes:
         console.print(sentence, style="yellow", markup=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from weft.devices import Device
 
 Overrides = Annotated[
     list[str] | None,
@@ -24,7 +26,7 @@ def train(
     overrides: Overrides = None,
     data: DataFolder = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the config's seed.")] = None,
-    device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")] = "auto",
+    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run of the same output.")] = False,
 ) -> None:
     """Train all tasks of a config on one encoder.

@@ -32,6 +32,7 @@ class Row:
     rows: int
     part: str  # the rows it was measured on: test, dev
     calibration_error: float | None
+    perplexities: tuple[float, float | None] | None = None  # at hidden words: its own, and that of their frequency
 
     def against(self, baseline: float | None) -> Standing:
         """`better` or `worse` only where the whole interval lies on that side of the baseline."""
@@ -74,7 +75,7 @@ def verdict(record: Mapping[str, Any]) -> list[str]:
     rows = read_rows(record)
     if not rows:
         return ["No task was measured."]
-    return [_summary(rows), *_cautions(rows)]
+    return [*_summary(rows), *_perplexities(rows), *_cautions(rows)]
 
 
 def simple_names(rows: Sequence[Row]) -> str:
@@ -83,12 +84,13 @@ def simple_names(rows: Sequence[Row]) -> str:
 
 
 def number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    """Three decimals, and five where three would show next to nothing."""
+    return "–" if value is None else f"{value:.5f}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
 
 
 def span(interval: Sequence[float] | None) -> str:
     """An interval as `0.712 to 0.840`, unmistakable where ends are negative."""
-    return "–" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+    return "–" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
 
 
 def listed(names: Iterable[str], most: int = 6) -> str:
@@ -121,10 +123,16 @@ def _read_row(name: str, task: Mapping[str, Any]) -> Row:
         rows=int(result.get("rows", 0)),
         part=task.get("reported_on", "test"),
         calibration_error=measured(scores.get("calibration_error")),
+        perplexities=None
+        if (own := measured(scores.get("perplexity"))) is None
+        else (own, measured(baselines.get("majority", {}).get("perplexity"))),
     )
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[Row]) -> list[str]:
+    rows = [row for row in rows if row.perplexities is None]  # nothing without an encoder tells hidden words
+    if not rows:
+        return []
     parts = {row.part for row in rows}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
     groups = {standing: [row.task for row in rows if row.against(row.simple) == standing] for standing in STYLES}
@@ -137,7 +145,17 @@ def _summary(rows: Sequence[Row]) -> str:
         clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than {simple}")
     if names := groups["unknown"]:
         clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with {simple}")
-    return f"{where}, {'; '.join(clauses)}."
+    return [f"{where}, {'; '.join(clauses)}."]
+
+
+def _perplexities(rows: Sequence[Row]) -> list[str]:
+    found = []
+    for row in rows:
+        if row.perplexities is not None:
+            own, common = row.perplexities
+            beside = "" if common is None else f"; knowing only how common each token is, {common:.1f}"
+            found.append(f"Perplexity of {row.task} at hidden words: {own:.1f}{beside}.")
+    return found
 
 
 def _cautions(rows: Sequence[Row]) -> list[str]:

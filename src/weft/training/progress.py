@@ -93,8 +93,8 @@ class RichWatcher(Watcher):
 
     def evaluated(self, entry: dict[str, Any]) -> None:
         perplexities = {task: scores.get("perplexity") for task, scores in entry.get("scores", {}).items()}
-        told = {task: f" (perplexity {value:.1f})" for task, value in perplexities.items() if value is not None}
-        scores = " · ".join(f"{task} {value:.3f}{told.get(task, '')}" for task, value in entry["dev"].items())
+        told = {task: f"perplexity {value:.1f}" for task, value in perplexities.items() if value is not None}
+        scores = " · ".join(f"{task} {told.get(task, f'{value:.3f}')}" for task, value in entry["dev"].items())
         best = " [green]best so far[/]" if entry.get("best") else ""
         self.console.print(f"epoch {entry['epoch']}: dev {scores} · overall gain {entry['overall']:+.3f}{best}")
 

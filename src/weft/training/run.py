@@ -16,7 +16,7 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import tomli_w
 import torch
@@ -28,6 +28,7 @@ from weft.checkpoints.hf import read_json
 from weft.checkpoints.vocabulary_head import write_masked_model
 from weft.corpora import CorpusReader, corpus_tasks
 from weft.data import Splits, load_data
+from weft.devices import Device, choose_device
 from weft.embed import TextEncoder, load_encoder
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
@@ -49,8 +50,6 @@ from weft.training.progress import RichWatcher, Watcher
 from weft.training.starts import Starts, begin_vocabulary_heads
 
 CONFIG, CACHE = "weft.toml", "cache"
-
-Device = Literal["auto", "cpu", "cuda"]
 
 
 def train(
@@ -87,7 +86,7 @@ def train(
     run = Run(experiment, base, folder, device, watcher)
     run.finish(run.learn(resume))
     publish(folder, target)
-    return load(target)
+    return load(target, device=device)
 
 
 def default_output(config: str | os.PathLike[str]) -> Path:
@@ -350,18 +349,14 @@ def build_network(experiment: Experiment, data: Mapping[str, Splits], source: Te
 
 def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:
     """Accelerate, for one process or for as many as it was launched with."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("--device cuda was asked for, but torch sees no GPU here; use --device cpu or auto")
-    wanted = experiment.training.precision
-    half = wanted == "bf16" or (wanted == "auto" and device != "cpu" and torch.cuda.is_available())
-    if half and wanted == "auto":
-        half = torch.cuda.is_bf16_supported()
+    where, wanted = choose_device(device), experiment.training.precision
+    half = wanted == "bf16" or (wanted == "auto" and where.type == "cuda" and torch.cuda.is_bf16_supported())
     absent = [name for name in experiment.training.trackers if find_spec(name) is None]
     if absent:
         raise ConfigError(f"training.trackers: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
     AcceleratorState._reset_state()  # a second run in one process may choose another precision
     accelerator = Accelerator(
-        cpu=device == "cpu",
+        cpu=where.type == "cpu",
         mixed_precision="bf16" if half else "no",
         log_with=list(experiment.training.trackers) or None,
         project_dir=str(folder),
