@@ -200,9 +200,9 @@ def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tok
         experiment = parse_experiment({"encoder": {"from": name}, "tasks": {"words": options}})
         network = network_of(load_encoder(name), options)
         rows = CorpusReader(network.tokenizer, 32, tmp_path / "cache").rows(network.tasks["words"], tmp_path / "t.txt")
-        before = {key: tensor.clone() for key, tensor in network.heads["<words>"].state_dict().items()}
+        before = {key: tensor.clone() for key, tensor in network.heads["vocabulary"].state_dict().items()}
         begin_vocabulary_heads(network, experiment, {"words": rows})
-        after = network.heads["<words>"].state_dict()
+        after = network.heads["vocabulary"].state_dict()
         changed = {key for key in after if not torch.equal(before[key], after[key])}
         assert changed == (set(after) if has else {"bias"})
         if has:
@@ -216,6 +216,25 @@ def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tok
         wanted = [math.log((seen[i] + 1) / total) for i in range(network.tokenizer.size)]
         torch.testing.assert_close(after["bias"][: len(wanted)], torch.tensor(wanted))
         assert (after["bias"][len(wanted) :] == min(wanted)).all()
+
+
+def test_all_tasks_that_tell_hidden_words_have_one_head_unless_one_names_another(small_encoder: str) -> None:
+    source = load_encoder(small_encoder)
+    source.encoder.pooler = None
+    options: dict[str, dict[str, Any]] = {
+        "short": {"kind": "masked_words", "max_length": 18},
+        "words": {"kind": "masked_words"},
+        "spans": {"kind": "span_boundary"},
+        "apart": {"kind": "masked_words", "head": {"kind": "linear", "share": "own"}},
+        "vocabulary": {"kind": "classification"},
+    }
+    tasks = {name: parse(Task, one) for name, one in options.items()}
+    targets = {name: task.learn(["a", "b"]) for name, task in tasks.items()}
+    network = Network(source.encoder, source.tokenizer, tasks, targets)
+    used = {name: network.heads[network.head_of(name)] for name in tasks}
+    assert used["short"] is used["words"] is used["spans"]
+    assert isinstance(used["words"], VocabularyHead)
+    assert len({id(head) for head in used.values()}) == len(network.heads) == 3
 
 
 @pytest.mark.parametrize("kind", ["masked_words", "span_boundary"])
@@ -327,11 +346,11 @@ def test_nothing_is_written_for_transformers_where_it_could_not_compute_the_same
 
 def test_a_run_goes_on_from_the_head_of_another(tmp_path: Path, small_encoder: str) -> None:
     first = train(tmp_path, small_encoder, name="first")
-    head = load_network(first).heads["<words>"].state_dict()
+    head = load_network(first).heads["vocabulary"].state_dict()
     settings = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-12, "weight_decay": 0.0, "baselines": False}
     for name, source in (("second", first), ("third", first / "transformers")):
         again = load_network(train(tmp_path, str(source), name=name, training=settings))
-        for key, tensor in again.heads["<words>"].state_dict().items():
+        for key, tensor in again.heads["vocabulary"].state_dict().items():
             torch.testing.assert_close(tensor, head[key], atol=1e-6, rtol=0)
         words = again.encoder.embeddings.words.weight
         torch.testing.assert_close(words, load_network(first).encoder.embeddings.words.weight, atol=1e-6, rtol=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -148,6 +149,27 @@ def test_the_tokens_of_a_word_share_their_fate() -> None:
         "replaced": 0.1,
         "kept": 0.1,
     }
+
+
+@pytest.mark.parametrize("kind", ["words", "spans"])
+def test_a_unit_is_masked_kept_or_replaced_as_a_whole(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line([126] * 100)
+    line.ids = np.where(line.special, line.ids, ORDINARY + line.ids % 50)
+    others = Unigrams(np.where(np.arange(VOCABULARY) < 100, 0, COUNTS))  # none of which occurs in the line
+    monkeypatch.setitem(globals(), "UNIGRAMS", others)
+    masked = line.mask(kind)
+    units: dict[int, list[int]] = {}
+    for place in masked.places.tolist():
+        units.setdefault(int(line.word_of[place]), []).append(place)
+    if kind == "spans":
+        units = {start: list(range(start, end)) for start, end in spans_of(masked)}
+    found: Counter[tuple[str, bool]] = Counter()
+    for places in units.values():
+        now, gold = masked.ids[places], line.ids[places]
+        ways = {"masked": (now == MASK).all(), "kept": (now == gold).all(), "replaced": (now >= 100).all()}
+        assert sum(ways.values()) == 1, (now, gold)
+        found[next(way for way, is_so in ways.items() if is_so), len(places) > 1] += 1
+    assert all(found[way, True] > 20 for way in ("masked", "kept", "replaced"))  # units of several tokens, of each
 
 
 def test_long_words_are_chosen_as_often_as_short_ones(million: tuple[Line, dict[str, Masked]]) -> None:

@@ -154,7 +154,7 @@ def test_no_texts_give_no_answers(model: weft.Model) -> None:
 def test_order_does_not_depend_on_windows(model: weft.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"{text} {number}" for number in range(5) for text in TEXTS]
     together = model.predict(texts, scores=True)
-    monkeypatch.setattr(prediction, "_WINDOW", 4)
+    monkeypatch.setattr(prediction, "WINDOW", 4)
     monkeypatch.setattr(prediction, "_BATCH_TOKENS", 40)
     for one, other in zip(model.predict(texts, scores=True), together, strict=True):
         assert one["fox"]["scores"] == pytest.approx(other["fox"]["scores"], abs=1e-5)
@@ -294,7 +294,7 @@ def test_a_bad_file_is_one_message_without_its_texts_and_no_output(
 
 def test_a_failure_in_the_middle_leaves_no_output(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "in.csv", {"text": TEXTS})
-    monkeypatch.setattr(prediction, "_WINDOW", 2)
+    monkeypatch.setattr(prediction, "WINDOW", 2)
     windows: list[int] = []
     real = prediction.score
 

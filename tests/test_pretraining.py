@@ -203,13 +203,16 @@ def test_a_run_goes_on_from_another_and_its_encoder_serves_other_tasks(files: Pa
 def test_masked_words_beside_another_task_count_by_their_weight(files: Path, train: Train) -> None:
     fox = {"kind": "classification", "train": "fox.csv", "dev": "fox.csv"}
     tasks = {"fox": fox, "words": {**WORDS_TASK, "weight": 0.1}, "next": NEXT_TASK}
-    folder = train(tasks, training={"choose_by": "fox", "epochs": 2})
+    settings = {"choose_by": "fox", "epochs": 2}
+    folder, same = (train(tasks, name, training=settings) for name in ("light", "same"))
     found = report(folder)
     assert set(found["tasks"]) == {"fox", "words", "next"}
     assert found["history"][-1]["agreement"]
-    heavy = train({**tasks, "words": {**WORDS_TASK, "weight": 5.0}}, "heavy", training={"choose_by": "fox"})
-    light, weighty = (read_file(one / "model.safetensors") for one in (folder, heavy))
-    assert not torch.equal(light["encoder.embeddings.words.weight"], weighty["encoder.embeddings.words.weight"])
+    heavy = train({**tasks, "words": {**WORDS_TASK, "weight": 5.0}}, "heavy", training=settings)
+    name = "encoder.embeddings.words.weight"
+    light, again, weighty = (read_file(one / "model.safetensors")[name] for one in (folder, same, heavy))
+    assert torch.equal(light, again)  # so that it is the weight which makes the difference
+    assert not torch.equal(light, weighty)
     everything = weft.load(folder).predict(["The [MASK] fox jumps"])[0]
     assert set(everything) == {"fox", "words"}
     assert [len(one) for one in weft.load(folder).predict(["The [MASK] fox", "The fox"], "words")] == [1, 0]
@@ -286,7 +289,7 @@ def test_fillers_agree_with_the_plain_softmax_of_the_head(model: Path) -> None:
     batch = network.collate("words", readings)
     with torch.no_grad():
         states = network.encoder(batch)
-        likely = network.heads["<words>"](states.tokens[place : place + 1]).softmax(1)[0]
+        likely = network.heads["vocabulary"](states.tokens[place : place + 1]).softmax(1)[0]
     (answer,) = weft.load(model).predict(["The [MASK] brown fox"], "words")[0]
     assert answer["score"] == pytest.approx(float(likely.max()), abs=1e-6)
     assert answer["label"] == network.tokenizer.backend.id_to_token(int(likely.argmax()))
@@ -370,7 +373,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
                 offset = reader.offsets.weight[place - left - 1]
                 told.append(reader.layers(torch.cat([own[left], own[right], offset])))
             wanted += [own[place] for place in hidden] + told
-        expected = network.heads["<t>"](torch.stack(wanted))
+        expected = network.heads["vocabulary"](torch.stack(wanted))
     assert max(batch.layout["offset"]) > 2
     torch.testing.assert_close(found.values, expected, atol=1e-5, rtol=1e-5)
 
@@ -425,6 +428,20 @@ def test_the_unigram_baseline_is_what_counting_gives(files: Path, train: Train, 
         assert scores["accuracy"] == pytest.approx(np.mean([i == counts.most_common(1)[0][0] for i in dev]))
         if kind == "span_boundary":
             assert scores["boundary_perplexity"] == scores["perplexity"]
+
+
+def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files: Path, small_encoder: str) -> None:
+    (files / "train.txt").write_text("The fox. The fox.\n\n" * 9 + "A dog and a dog.\n", encoding="utf-8")
+    source = load_encoder(small_encoder)
+    reader = CorpusReader(source.tokenizer, 32, files / "cache")
+    task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
+    splits = reader.load("t", task, files, 13)
+    unknown = source.tokenizer.backend.token_to_id("[UNK]")
+    (told,) = task.learn(()).majority(splits.train, splits.dev)
+    tokens = [i for i in np.concatenate([one.tokens.ids[0] for one in splits.dev if one.tokens]) if i != unknown]
+    seen = {i for one in splits.train if one.tokens for i in one.tokens.ids[0].tolist()}
+    assert set(tokens) - seen
+    assert told.own[0] == len(tokens)
 
 
 # Bad input
@@ -568,6 +585,32 @@ def test_the_cache_is_used_again_on_resume_and_gone_after_the_run(
     assert len(written) == 2
     assert not (folder / "cache").exists()
     assert not list(files.glob("*.running"))
+
+
+def test_what_is_missing_in_any_task_is_said_before_the_first_is_tokenized(
+    files: Path, train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpora, "_write_cache", lambda *args: pytest.fail("tokenized in vain"))
+    with pytest.raises(DataError, match=r"lost\.txt: there is no such file or folder"):
+        train({"words": WORDS_TASK, "next": {**NEXT_TASK, "test": "lost.txt"}})
+    assert not list(files.glob("*.running"))
+
+
+def test_a_folder_of_files_trains_is_checked_and_evaluated(files: Path, train: Train, command: Run) -> None:
+    (files / "notes").mkdir()
+    for number in range(12):
+        (files / "notes" / f"{number:02}.txt").write_text(text(range(number, number + 1)), encoding="utf-8")
+    task = {"kind": "next_sentence", "train": "notes", "dev": 0.2, "documents": "file"}
+    folder = train({"next": task})
+    assert report(folder)["tasks"]["next"]["rows"]["dev"] > 0
+    assert command("evaluate", folder, "--data", files / "notes")[0] == 0
+    config = files / "config.toml"
+    config.write_text('[tasks.next]\nkind = "next_sentence"\ntrain = "notes/*.txt"\ndocuments = "file"\n')
+    assert command("check", config)[0] == 0
+    config.write_text('[tasks.next]\nkind = "next_sentence"\ntrain = "notes/*.md"\ndocuments = "file"\n')
+    code, out, err = command("check", config)
+    assert code != 0
+    assert "no file matches this pattern" in " ".join((out + err).split())
 
 
 def test_a_corpus_that_changed_is_refused_on_resume(files: Path, train: Train) -> None:

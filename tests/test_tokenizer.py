@@ -249,6 +249,30 @@ def test_a_folder_with_vocab_json_and_merges_works_like_a_roberta_tokenizer(
         assert encode_one(ours, (text, "a fox")).ids == theirs(text, "a fox")["input_ids"]
 
 
+MASK = {"content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"mask_token": {"__type": "AddedToken", **MASK}},
+        {"mask_token": "<mask>", "added_tokens_decoder": {"4": {**MASK, "special": True}}},
+    ],
+)
+def test_a_mask_takes_in_the_blank_before_it_where_the_settings_of_a_vocab_json_say_so(
+    tiny_tokenizers: dict[str, Tokenizer], tmp_path: Path, written: dict[str, object]
+) -> None:
+    tiny_tokenizers["bytes"].backend.model.save(str(tmp_path))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(written))
+    ours = Tokenizer.from_folder(tmp_path)
+    theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path)
+    whole, hidden = encode_one(ours, "the fox, a dog"), encode_one(ours, "the <mask>, a dog")
+    fox = next(places for start, _, places in whole.word_groups() if start == 4)
+    assert hidden.ids == [*whole.ids[: fox[0]], 4, *whole.ids[fox[-1] + 1 :]]
+    for text in ("the <mask>, a dog", "<mask> fox</s> <mask>", "a<mask>b <s> c"):
+        assert encode_one(ours, text).ids == theirs(text)["input_ids"]
+
+
 def test_a_folder_with_sentencepiece_only_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "sentencepiece.bpe.model").write_bytes(b"\x0a\x0e")
     with pytest.raises(CheckpointError, match=r"has no tokenizer\.json .*save_pretrained\(folder\) writes it"):
@@ -283,3 +307,10 @@ def test_transformers_reads_a_saved_tokenizer_with_its_capitals(tiny_folder: Pat
     encoder.save(tmp_path / "again")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "again")
     assert theirs("The Fox fox")["input_ids"] == encode_one(encoder.tokenizer, "The Fox fox").ids
+
+
+def test_a_tokenizer_without_an_unknown_token_is_one_message_without_the_text() -> None:
+    bare = Tokenizer(tokenizers.Tokenizer(tokenizers.models.WordLevel({"fox": 0}, unk_token="[UNK]")))
+    with pytest.raises(CheckpointError, match=r"has no unknown token.*weft vocab") as caught:
+        bare.encode(["patientword"], max_length=8)
+    assert "patientword" not in str(caught.value)

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
 from weft.cli import main as cli
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, WeftError
 from weft.text import byte_pairs
 from weft.text.byte_pairs import learn_merges, segment
 from weft.text.tokenizer import Tokenizer
@@ -212,7 +212,63 @@ def test_transformers_loads_the_folder_and_gives_the_same_ids(
     assert theirs.model_max_length == 512
     special = (theirs.pad_token, theirs.unk_token, theirs.cls_token, theirs.sep_token, theirs.mask_token)
     assert special == SPECIAL
-    assert not list((tmp_path / "made").glob("*.unfinished"))
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["pieces"]
+
+
+def hide_word(tokenizer: Tokenizer, text: str, start: int, end: int) -> list[int] | None:
+    """The ids of a text where one mask stands for the tokens of a word and the blank before it, as training hides it.
+
+    None where a token covers more than that.
+    """
+    encoding = tokenizer.backend.encode(text)
+    start -= text[:start].endswith(" ")
+    hidden = [
+        place
+        for place, (first, last) in enumerate(encoding.offsets)
+        if encoding.sequence_ids[place] is not None and first < end and last > start
+    ]
+    if encoding.offsets[hidden[0]][0] < start or encoding.offsets[hidden[-1]][1] > end:
+        return None
+    return [*encoding.ids[: hidden[0]], SPECIAL.index("[MASK]"), *encoding.ids[hidden[-1] + 1 :]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_in_a_text_reads_as_a_word_hidden_in_training(
+    learned: dict[Kind, Tokenizer], tmp_path: Path, kind: Kind
+) -> None:
+    save(learned[kind], tmp_path / "pieces")
+    again = Tokenizer.from_folder(tmp_path / "pieces")
+    auto: Any = transformers.AutoTokenizer.from_pretrained(tmp_path / "pieces")
+    fast: Any = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "pieces")
+    compared = 0
+    for text in invented_texts(20):
+        for word in list(re.finditer(r"\w+", text))[:8]:
+            expected = hide_word(learned[kind], text, *word.span())
+            if expected is None:
+                continue
+            masked = text[: word.start()] + "[MASK]" + text[word.end() :]
+            assert learned[kind].encode([masked], max_length=10**6)[0].ids == expected
+            assert again.encode([masked], max_length=10**6)[0].ids == expected
+            assert auto(masked)["input_ids"] == fast(masked)["input_ids"] == expected
+            compared += 1
+    assert compared > 100
+
+
+def test_the_blank_before_a_mask_is_no_token_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "t.txt"
+    file.write_text("Please turn your homework in.\n" * 9)
+    tokenizer = learn_vocabulary([file], "bpe", 400)
+    row = tokenizer.encode(["Please turn [MASK] homework in."], max_length=99, offsets=True)[0]
+    pieces = [tokenizer.backend.id_to_token(id) for id in row.ids[1:-1]]
+    assert pieces == ["please", "Ġturn", "[MASK]", "Ġhomework", "Ġin", "."]
+    assert row.offsets[3] == (12, 18)
+
+
+@pytest.mark.parametrize("front", ["\u200e", "\ufeff", " \x07", "\x07 ", "\u0301", "\ufffd", " \u3000\t"])
+def test_what_is_cleaned_away_in_front_of_a_word_does_not_change_it(learned: dict[Kind, Tokenizer], front: str) -> None:
+    for text in ("aber den", "[MASK] den"):
+        plainly, odd = learned["unigram"].encode([text, front + text], max_length=99)
+        assert odd.ids == plainly.ids
 
 
 def test_vocab_txt_lists_the_pieces_by_id_and_alone_reads_the_same(
@@ -397,6 +453,38 @@ def test_a_line_without_end_is_learned_from_in_parts(tmp_path: Path, kind: Kind)
     assert tokenizer.size == 400
 
 
+def test_a_giant_line_teaches_what_short_ones_would_and_is_never_held_whole(tmp_path: Path) -> None:
+    texts = invented_texts() * 30
+    giant, short = tmp_path / "giant.txt", tmp_path / "short.txt"
+    giant.write_text(" ".join(texts), encoding="utf-8")
+    short.write_text("\n".join(texts), encoding="utf-8")
+    longest = 0
+
+    def progress(items: Any, total: int | None) -> Any:
+        nonlocal longest
+        for item in items:
+            longest = max(longest, len(item))
+            yield item
+
+    made = learn_vocabulary([giant], "wordpiece", 400, progress=progress)
+    assert made.backend.to_str() == learn_vocabulary([short], "wordpiece", 400).backend.to_str()
+    assert measure(made, [giant]).words == sum(len(text.split()) for text in texts)
+    assert longest < 140_000 < giant.stat().st_size / 4
+
+
+@pytest.mark.parametrize(("wrong", "message"), [(b"\0", "holds a NUL"), (b"\xfc", "is not UTF-8 .byte 0xfc")])
+def test_a_fault_far_into_a_giant_line_is_named_with_file_and_line(tmp_path: Path, wrong: bytes, message: str) -> None:
+    file = tmp_path / "t.txt"
+    file.write_bytes(b"fine\n\n" + b"secret words " * 20_000 + wrong + b" secret\n")
+    found = fault([file])
+    assert re.search(rf"t\.txt, line 3: {message}", found)
+    assert "secret" not in found
+
+
+def test_plain_text_has_no_other_column(corpus: Path) -> None:
+    assert re.search("column 'note': has no value", fault([corpus], column="note"))
+
+
 def test_a_vocabulary_is_measured_on_the_first_texts(tmp_path: Path) -> None:
     file = tmp_path / "t.txt"
     file.write_text("low low\n" * 10)
@@ -480,6 +568,40 @@ def test_a_folder_that_exists_is_left_alone(learned: dict[Kind, Tokenizer], tmp_
     with pytest.raises(ConfigError, match="exists already"):
         save(learned["bpe"], tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_folders_beside_the_new_one_are_neither_published_nor_removed(
+    learned: dict[Kind, Tokenizer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    beside = tmp_path / "pieces.unfinished"
+    beside.mkdir()
+    (beside / "notes.txt").write_text("mine")
+    if fails:
+
+        def refuse(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "rename", refuse)
+        with pytest.raises(WeftError, match="cannot write .*pieces: No space left"):
+            save(learned["wordpiece"], tmp_path / "pieces")
+    else:
+        save(learned["wordpiece"], tmp_path / "pieces")
+        written = sorted(path.name for path in (tmp_path / "pieces").iterdir())
+        assert written == ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert (beside / "notes.txt").read_text() == "mine"
+    expected = {"pieces.unfinished"} if fails else {"pieces", "pieces.unfinished"}
+    assert {path.name for path in tmp_path.iterdir()} == expected
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027])
+def test_the_folder_has_the_usual_permissions(learned: dict[Kind, Tokenizer], tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        save(learned["bpe"], tmp_path / "pieces")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "pieces").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
 # The command

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from weft.bases.corpus import CorpusTask
+from weft.bases.corpus import CorpusTask, HiddenTask
 from weft.data import Splits
 from weft.errors import ConfigError, DataError
 from weft.records import Example
 from weft.tasks import Task
 from weft.text.corpus import Corpus, count_tokens, load_corpus
+from weft.text.corpus_files import corpus_files
 from weft.text.corpus_rows import CorpusRows, DrawnRows, PairRows
+from weft.text.documents import read_pieces
 from weft.text.masking import Unigrams
 from weft.text.tokenizer import Tokenizer
 
 Progress = Callable[[int], None]
 
 _ASIDE = 1_000_003  # seeds what is drawn for rows to choose by and to report on: always the same
+_SHOWN = 10  # faults of one task; a folder may have thousands
 
 
 class CorpusReader:
@@ -30,9 +33,9 @@ class CorpusReader:
 
     def load(self, name: str, task: Task, base: Path, seed: int) -> Splits:
         """A task's rows to learn from, to choose by, and to report on."""
+        self.check(name, task, base)
         assert isinstance(task, CorpusTask)
-        if task.train is None:
-            raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
+        assert task.train is not None
         if isinstance(task.dev, str):
             train, dev = self.rows(task, base / task.train, seed), self.rows(task, base / task.dev)
         else:
@@ -40,21 +43,38 @@ class CorpusReader:
         test: Sequence[Example] = self.rows(task, base / task.test) if task.test else []
         return Splits(_limited(train, task), dev, test)
 
+    def check(self, name: str, task: Task, base: Path) -> None:
+        """Raise for all that can be found amiss before any text is tokenized, which may take hours."""
+        assert isinstance(task, CorpusTask)
+        if task.train is None:
+            raise DataError(f"tasks.{name}.train: is required to train this task; name a file or a folder")
+        self._room(task)
+        if isinstance(task, HiddenTask):
+            _ = self.tokenizer.mask_id  # raises where there is none
+        named = [base / one for one in (task.train, task.dev, task.test) if isinstance(one, str)]
+        faults = [fault for path in dict.fromkeys(named) for fault in _faults(task, path)]
+        if len(faults) == 1:
+            raise faults[0]
+        if faults:
+            more = [f"and {len(faults) - _SHOWN} more files"] if len(faults) > _SHOWN else []
+            raise DataError("\n".join([*map(str, faults[:_SHOWN]), *more]))
+
     def rows(self, task: Task, path: Path, seed: int = _ASIDE) -> DrawnRows:
-        """All rows of a file."""
+        """All rows of a file, or of the files of a folder or pattern."""
         assert isinstance(task, CorpusTask)
         corpus = self._corpus(task, path)
         return self._drawn(task, corpus, _unigrams(corpus, path), seed, path)
 
     def _corpus(self, task: CorpusTask, path: Path) -> Corpus:
         return load_corpus(
-            [path],
+            corpus_files(path),
             self.tokenizer,
             self.folder,
             room=self._room(task),
             documents=task.documents,
             column=task.text,
             progress=self.progress,
+            file=path,
         )
 
     def _room(self, task: CorpusTask) -> int:
@@ -76,9 +96,9 @@ class CorpusReader:
         return CorpusRows(corpus, unigrams, seed)
 
     def _divided(self, name: str, task: CorpusTask, path: Path, share: float, seed: int) -> tuple[DrawnRows, DrawnRows]:
-        """The last documents of a file, about `share` of its tokens, aside.
+        """The last documents of a corpus, about `share` of its tokens, aside.
 
-        Tokens, and not rows, so that tasks of different lengths on one file set the same documents aside.
+        Tokens, and not rows, so that tasks of different lengths on one corpus set the same documents aside.
         """
         corpus = self._corpus(task, path)
         documents, owner = np.unique(corpus.sentence_documents, return_inverse=True)
@@ -88,15 +108,33 @@ class CorpusReader:
             raise DataError(
                 f"tasks.{name}.dev: a share cannot be set aside, as the corpus has {len(documents)} "
                 f"document{'s' if len(documents) > 1 else ''} and this needs {2 * least}; name a file for dev, or "
-                "choose how documents are divided (documents = blocks or rows)",
+                "choose how documents are divided (documents = blocks or rows, or file where train is a folder)",
                 file=path,
             )
         aside = int(np.searchsorted(sizes, share * sizes[-1])) + 1
         border = documents[-min(max(aside, least), len(documents) - least)]
         learned = corpus.sentence_documents < border
         first, last = _only(corpus, learned), _only(corpus, ~learned)
-        unigrams = _unigrams(first, path)  # of what is set aside, nothing is known
-        return self._drawn(task, first, unigrams, seed, path), self._drawn(task, last, unigrams, _ASIDE, path)
+        train = self._drawn(task, first, _unigrams(first, path), seed, path)  # of the rest, learning knows nothing
+        return train, self._drawn(task, last, _unigrams(corpus, path), _ASIDE, path)
+
+
+def _faults(task: CorpusTask, path: Path) -> Iterator[DataError]:
+    """What is wrong with the files that a path stands for, as far as their beginnings tell."""
+    try:
+        files = corpus_files(path)
+    except DataError as error:
+        yield error
+        return
+    empty = True
+    for file in files:
+        try:
+            empty &= next(read_pieces(file, task.documents, task.text), None) is None
+        except DataError as error:
+            empty = False
+            yield error
+    if empty:
+        yield DataError("the corpus holds no text", file=path)
 
 
 def _unigrams(corpus: Corpus, path: Path) -> Unigrams:
@@ -119,7 +157,6 @@ def _only(corpus: Corpus, kept: np.ndarray) -> Corpus:
         corpus.sentence_documents[first:last],
         np.where(corpus.counts > 0, counts, 0),  # special ids stay at 0
         corpus.rows[rows],
-        corpus.documents[rows],
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from weft.data import labels_of
 from weft.errors import DataError
 from weft.network import Network
-from weft.predict import score
-from weft.records import Example
+from weft.predict import WINDOW, score
+from weft.records import Example, Prediction
 from weft.targets import Measures, Target
 from weft.tensors import Scores
 from weft.text.readings import Reading
@@ -45,8 +45,11 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
     for task, examples in rows.items():
         target = network.targets[task]
         check_rows(task, target, examples)
-        scores, readings = score_examples(network, task, examples)
-        predictions = target.predictions(scores, readings)
+        together = WINDOW if network.tasks[task].reads_corpus else len(examples)  # a corpus may not fit into memory
+        predictions: list[Prediction] = []
+        for first in range(0, len(examples), together):
+            scores, readings = score_examples(network, task, examples[first : first + together])
+            predictions += target.predictions(scores, readings)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results

@@ -149,7 +149,10 @@ class Network(nn.Module):
 
     def head_of(self, task: str) -> str:
         """The name in `heads` of a task's head, its own or the one it shares."""
-        return slot(self.tasks[task].head.share or task)
+        chosen = self.tasks[task]
+        if chosen.head.share is None and chosen.common_head is not None:
+            return chosen.common_head  # no slot, so never in the way of a task of this name
+        return slot(chosen.head.share or task)
 
 
 def with_pooling(task: Task, target: Target, conditioning: Conditioning) -> Task:

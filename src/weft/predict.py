@@ -18,7 +18,7 @@ from weft.targets.marked import spans_in
 from weft.tensors import Scores
 from weft.text.readings import Reading
 
-_WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
+WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
 
 
@@ -38,7 +38,7 @@ def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator
     """
     network.eval()
     remaining = iter(rows)
-    while window := list(islice(remaining, _WINDOW)):
+    while window := list(islice(remaining, WINDOW)):
         answers: list[dict[str, Prediction]] = [{} for _ in window]
         truncated = [False] * len(window)
         for asked in in_turn(network, window, answers):

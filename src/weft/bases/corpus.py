@@ -23,7 +23,8 @@ from weft.targets import Target
 from weft.targets.hidden import HiddenTarget, hidden_in
 from weft.tasks import Task
 from weft.tensors import Batch
-from weft.text.corpus import Documents, special_ids
+from weft.text.corpus import special_ids
+from weft.text.documents import Documents
 from weft.text.masking import Masked, Unigrams
 from weft.text.readings import Hidden, Reading
 from weft.text.tokenizer import Encoded, Tokenizer
@@ -43,7 +44,8 @@ class Line:
 class CorpusTask(Task):
     """A kind that makes its own answers from raw text.
 
-    `train`, `dev` and `test` are text files; `dev` may be a share of the documents.
+    `train`, `dev` and `test` are files, folders of files, or patterns like `notes/*.txt`; `dev` may be a share of the
+    documents.
     """
 
     reads_corpus: ClassVar[bool] = True
@@ -75,7 +77,12 @@ class CorpusTask(Task):
 
 
 class HiddenTask(CorpusTask):
-    """A kind that hides tokens of raw text and answers what they were."""
+    """A kind that hides tokens of raw text and answers what they were.
+
+    There is one vocabulary, so all such tasks have one head, unless one names another by `head.share`.
+    """
+
+    common_head: ClassVar[str | None] = "vocabulary"
 
     share: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens to choose."""

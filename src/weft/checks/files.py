@@ -15,6 +15,7 @@ from weft.errors import DataError
 from weft.records import Content, Example, Gold
 from weft.spec import nearest
 from weft.tasks import Task
+from weft.text.corpus_files import corpus_files
 from weft.text.reading import Row, read_rows
 
 
@@ -41,9 +42,14 @@ def find_lost_corpora(tasks: Mapping[str, Task], base: Path) -> Iterator[Finding
         for part, file in files:
             if part == "train" and file is None:
                 yield Finding("fault", f"tasks.{name}.train", "is required to train this task; name a file")
-            if isinstance(file, str) and not (base / file).is_file():
-                yield Finding("fault", f"tasks.{name}.{part}", f"{base / file}: there is no such file")
-            elif isinstance(file, str) and not (base / file).stat().st_size:
+            if not isinstance(file, str):
+                continue
+            try:
+                found = corpus_files(base / file)
+            except DataError as error:
+                yield Finding("fault", f"tasks.{name}.{part}", str(error))
+                continue
+            if not sum(path.stat().st_size for path in found):
                 yield Finding("fault", f"tasks.{name}.{part}", f"{file}: holds no text")
 
 

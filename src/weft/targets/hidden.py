@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,13 @@ from weft.text.readings import Hidden, Reading
 
 _TOP = 10  # fillers kept
 _SOME = 9  # labels, where it only matters that there are more than two
+
+
+class Told(NamedTuple):
+    """What is measured of a row: its hidden places, how many are right, and the sum of their log likelihoods."""
+
+    own: tuple[int, int, float] = (0, 0, 0.0)
+    beside: tuple[int, int, float] = (0, 0, 0.0)  # the same, as told from beside
 
 
 @dataclass(frozen=True)
@@ -76,18 +83,19 @@ class HiddenTarget(Target):
         rows = scores.values.split(list(scores.sizes))
         return [self._answers(values, reading) for values, reading in zip(rows, readings, strict=True)]
 
-    def _answers(self, values: Tensor, reading: Reading) -> list[dict[str, Any]]:
+    def _answers(self, values: Tensor, reading: Reading) -> Told | list[dict[str, Any]]:
         """Where the gold is known, what is measured; else the fillers of each place, the likeliest first."""
         hidden, top = hidden_in(reading), (values.shape[1] - 1) // 2
-        count, found = len(hidden.places), []
-        for place, (told, *rest) in enumerate(values.tolist()):
-            ids, likely = [int(number) for number in rest[top:]], rest[:top]
-            if hidden.gold is not None:
-                right = ids[0] == int(hidden.gold[place % count])
-                found.append({"log_likelihood": told, "right": right, "beside": place >= count})
-            elif place < count:  # what is told from beside serves learning only
-                fillers = [{"token": hidden.spell(i), "score": p} for i, p in zip(ids, likely, strict=True)]
-                found.append({"label": fillers[0]["token"], "score": likely[0], "fillers": fillers})
+        count = len(hidden.places)
+        if hidden.gold is not None:
+            right = values[:, 1 + top].long() == torch.cat(self.golds([], [reading]))
+            halves = zip(right.split(count), values[:, 0].double().split(count), strict=True) if count else ()
+            sums = [(count, int(half.sum()), float(logs.sum())) for half, logs in halves]
+            return Told(*sums) if sums else Told()
+        found = []
+        for _, *rest in values[:count].tolist():  # what is told from beside serves learning only
+            fillers = [{"token": hidden.spell(int(i)), "score": p} for i, p in zip(rest[top:], rest[:top], strict=True)]
+            found.append({"label": fillers[0]["token"], "score": rest[0], "fillers": fillers})
         return found
 
     def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
@@ -95,13 +103,13 @@ class HiddenTarget(Target):
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the hidden places; what is told from beside by itself."""
-        sums = np.array([_sums(one, beside=False) for one in predictions])
+        sums = np.array([one.own for one in predictions])
         sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be hidden
         if not len(sums):
             raise DataError("nothing is hidden in these rows, which are too few and too short to measure on; give more")
         scores = _with_likelihood(sums)
         if self.beside:
-            scores |= _scores(np.array([_sums(one, beside=True) for one in predictions]), "boundary_")
+            scores |= _scores(np.array([one.beside for one in predictions]), "boundary_")
         if not intervals:
             return Measures(scores)
 
@@ -114,7 +122,7 @@ class HiddenTarget(Target):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
         if not isinstance(train, DrawnRows):
-            return [[] for _ in rows]
+            return [Told() for _ in rows]
         logs = train.corpus.log_shares()
         commonest = int(logs.argmax())
         found = []
@@ -122,13 +130,8 @@ class HiddenTarget(Target):
             assert row.tokens is not None
             ids = np.concatenate(row.tokens.ids)
             ids = ids[row.tokens.unigrams.knows(ids)]  # special ones are never hidden
-            found.append(
-                [
-                    {"log_likelihood": float(logs[i]), "right": i == commonest, "beside": beside}
-                    for beside in ((False, True) if self.beside else (False,))
-                    for i in ids.tolist()
-                ]
-            )
+            sums = len(ids), int((ids == commonest).sum()), float(logs[ids].sum())
+            found.append(Told(sums, sums))
         return found
 
     def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
@@ -139,12 +142,6 @@ def hidden_in(reading: Reading) -> Hidden:
     """What is hidden in an example."""
     assert reading.hidden is not None
     return reading.hidden
-
-
-def _sums(answers: Sequence[dict[str, Any]], beside: bool) -> tuple[float, float, float]:
-    """Answers, right ones, and the sum of their log likelihoods."""
-    some = [one for one in answers if one["beside"] == beside]
-    return len(some), sum(one["right"] for one in some), sum(one["log_likelihood"] for one in some)
 
 
 def _with_likelihood(sums: Any) -> dict[str, float]:

@@ -39,6 +39,7 @@ class Task(Spec, root=True):
     takes_words: ClassVar[bool] = False  # whether its text may come as a list of words
     reads_marks: ClassVar[bool] = False  # whether it reads spans beside the text
     reads_corpus: ClassVar[bool] = False  # whether it makes its answers from raw text
+    common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
 
     train: str | None = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""

@@ -50,7 +50,8 @@ class SpanBoundary(HiddenTask):
             hidden, start = hidden_in(reading), batch.starts[row]
             places = torch.from_numpy(hidden.places)
             known = hidden.outside is not None and hidden.offset is not None
-            outside = torch.from_numpy(hidden.outside) if known else torch.stack([places - 1, places + 1], 1)
+            beside = torch.stack([places - 1, places + 1], 1).clamp(0, int(batch.lengths[row]) - 1)
+            outside = torch.from_numpy(hidden.outside) if known else beside
             offset = torch.from_numpy(hidden.offset) if known else torch.zeros_like(places)
             parts["places"] += [start + places] * 2
             parts["left"] += [start + outside[:, 0]] * 2

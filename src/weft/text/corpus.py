@@ -15,24 +15,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tokenizers
 from numpy.typing import NDArray
 
-from weft.errors import ConfigError, DataError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.files import replacing
-from weft.text.reading import READERS, read_column
-from weft.text.sentences import join_sentences, split_sentences
+from weft.text.documents import Documents, check_kind, read_pieces
+from weft.text.packing import pack_rows
+from weft.text.sentences import split_sentences
 from weft.text.tokenizer import Tokenizer
 
-Documents = Literal["blocks", "file", "rows"]
-Integers = NDArray[np.integer[Any]]
-
 _VERSION = 1  # of the cache; raise it whenever reading, splitting or the columns change
-_PIECE = 1 << 16  # bytes of a line that are handled at a time
 _BATCH = 1 << 20  # characters that are tokenized at a time
 _BLOCK = 1 << 24  # tokens that are counted at a time
 
@@ -46,8 +43,7 @@ class Corpus:
     sentences: NDArray[np.int64]  # (S + 1,) token offsets: sentence i is tokens[sentences[i] : sentences[i + 1]]
     sentence_documents: NDArray[np.int64]  # (S,) document of each sentence, counted from 0
     counts: NDArray[np.int64]  # (V,) how often each id occurs; 0 for special ids
-    rows: NDArray[np.int64]  # (N, 2) first token and end of each row
-    documents: NDArray[np.int64]  # (N,) document of each row
+    rows: NDArray[np.int64]  # (N, 2) first token and end of each row; no row crosses documents
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -77,6 +73,7 @@ def load_corpus(
     documents: Documents = "blocks",
     column: str = "text",
     progress: Callable[[int], None] | None = None,
+    file: str | Path | None = None,
 ) -> Corpus:
     """The corpus of some files, from the cache in `folder` if it is there and whole, else tokenized into it.
 
@@ -90,134 +87,29 @@ def load_corpus(
         documents: what a document is: a block between blank lines, a file, or a line or row.
         column: the column of tables that holds the text.
         progress: called with the bytes of text tokenized so far; at the end with the size of all files.
+        file: what an error about the corpus as a whole names; all its files by default.
     """
     if room < 1:
         raise ConfigError(f"room for {room} tokens in a row; at least 1 is needed beside the special tokens")
     paths = [Path(path) for path in paths]
     for path in paths:
-        _check_kind(path, documents)
+        check_kind(path, documents)
     cache = folder / f"corpus-{_digest(paths, tokenizer, documents, column)}.arrow"
     columns = _open_cache(cache, tokenizer.size)
     if columns is None:
-        _write_cache(cache, paths, tokenizer, documents, column, progress)
+        _write_cache(cache, paths, tokenizer, documents, column, progress, file or ", ".join(map(str, paths)))
         columns = _open_cache(cache, tokenizer.size)
         if columns is None:
             raise DataError("was just written, but does not read back as written; check the disk", file=cache)
     tokens, begins_word, sentences, of, counts = columns
     counts[special_ids(tokenizer)] = 0
-    rows = pack_rows(sentences, of, room, begins_word)
-    return Corpus(tokens, begins_word, sentences, of, counts, rows[:, 1:], rows[:, 0])
+    return Corpus(tokens, begins_word, sentences, of, counts, pack_rows(sentences, of, room, begins_word))
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
     """The ids of all special tokens, the unknown token included; a text may spell some of them."""
     added = tokenizer.backend.get_added_tokens_decoder()
     return sorted(number for number, token in added.items() if token.special)
-
-
-# Reading
-
-
-def read_documents(path: Path, documents: Documents = "blocks", column: str = "text") -> Iterator[list[str]]:
-    """The documents of a file, each as its lines that hold text; a giant line comes in several pieces."""
-    for _, pieces in groupby(read_pieces(path, documents, column), key=lambda piece: piece[0]):
-        yield [text.strip() for _, text in pieces]
-
-
-def read_pieces(path: Path, documents: Documents = "blocks", column: str = "text") -> Iterator[tuple[int, str]]:
-    """The lines of a file that hold text, each with the number of its document and with its line end.
-
-    A line of more than 64 KB comes in pieces, cut before a blank where it has one, so that memory does not depend on
-    the length of lines or documents.
-    """
-    _check_kind(path, documents)
-    if path.suffix.lower() == ".txt":
-        yield from _plain(path, documents)
-        return
-    for number, text in enumerate(read_column(path, column)):
-        for line in text.splitlines(keepends=True):
-            yield from ((number, piece) for piece in _cut_line(line) if piece.strip())
-
-
-def _check_kind(path: Path, documents: Documents) -> None:
-    if documents not in get_args(Documents):
-        raise ConfigError(f"documents = {documents!r} is not one of: {', '.join(get_args(Documents))}")
-    if path.suffix.lower() not in READERS:
-        raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READERS)}", file=path)
-    if not path.is_file():
-        raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
-    if path.suffix.lower() != ".txt" and documents != "rows":
-        raise DataError(
-            f"documents = {documents!r} is for plain text (.txt); in a table every row is a document: "
-            'set documents = "rows"',
-            file=path,
-        )
-
-
-def _plain(path: Path, documents: Documents) -> Iterator[tuple[int, str]]:
-    document, previous, blank = 0, 0, True
-    for line, text, ends in _line_pieces(path):
-        if text.strip():
-            document = line if documents == "rows" else document + (documents == "blocks" and blank)
-            blank = False
-            yield document, text
-        elif ends and line != previous:  # a whole line, not what is left of one
-            blank = True
-        previous = line
-
-
-def _line_pieces(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Line number, text and whether the line ends there, for lines and pieces of long ones."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise DataError(f"cannot be opened: {error.strerror}", file=path) from None
-    with file:
-        line, position, rest = 1, 0, b""
-        while read := file.readline(_PIECE):
-            raw = rest + read
-            ends = len(read) < _PIECE or read.endswith(b"\n")
-            cut = len(raw) if ends else _cut_at(raw)
-            yield line, _decode(raw[:cut], path, line, position), ends
-            rest, position = raw[cut:], position + cut
-            if ends:
-                line, position = line + 1, 0
-        if rest:
-            yield line, _decode(rest, path, line, position), True
-
-
-def _cut_at(raw: bytes) -> int:
-    """Where to cut the beginning of a long line: after a sentence, else before a blank, else between characters."""
-    for mark, inside in ((b". ", 1), (b" ", 0)):
-        at = raw.rfind(mark)
-        if at > 0:
-            return at + inside
-    at = len(raw) - 1
-    while at > max(0, len(raw) - 4) and raw[at] & 0xC0 == 0x80:  # the later bytes of a character
-        at -= 1
-    return at or len(raw)
-
-
-def _cut_line(line: str) -> Iterator[str]:
-    while len(line) > _PIECE:
-        at = max(line.rfind(" ", 1, _PIECE), 0) or _PIECE
-        yield line[:at]
-        line = line[at:]
-    yield line
-
-
-def _decode(raw: bytes, path: Path, line: int, position: int) -> str:
-    if b"\0" in raw:
-        raise DataError("holds a NUL byte, so this is not plain text; save the file as UTF-8", file=path, line=line)
-    try:
-        return raw.decode("utf-8-sig" if line == 1 and not position else "utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"is not UTF-8 (byte {raw[error.start]:#04x} at position {position + error.start + 1}); convert the file, "
-            "for example with: iconv -f WINDOWS-1252 -t UTF-8",
-            file=path,
-            line=line,
-        ) from None
 
 
 # Tokenizing into the cache
@@ -274,6 +166,7 @@ def _write_cache(
     documents: Documents,
     column: str,
     progress: Callable[[int], None] | None,
+    file: str | Path,
 ) -> None:
     """Tokenize into one raw file per column, then bind these to an Arrow file; neither step holds the corpus."""
     total, done = sum(path.stat().st_size for path in paths), 0
@@ -284,7 +177,7 @@ def _write_cache(
         files = {name: stack.enter_context((raw / name).open("wb")) for name in ("ids", "words", "offsets", "document")}
         files["offsets"].write(np.zeros(1, np.int64).tobytes())
         for batch in _batches(_sentences(paths, documents, column)):
-            encodings = tokenizer.backend.encode_batch([text for _, text in batch], add_special_tokens=False)
+            encodings = _encode(tokenizer, [text for _, text in batch], file)
             ids, begins, offsets, numbers = [], [], [], []
             for (key, _), encoding in zip(batch, encodings, strict=True):
                 if len(encoding):
@@ -298,18 +191,25 @@ def _write_cache(
                 tokens, words = tokens + len(ids), words + int(flags.sum())
                 counts += np.bincount(numbered, minlength=len(counts))
                 columns: Sequence[NDArray[Any]] = (numbered, flags, np.array(offsets), np.array(numbers))
-                for file, values in zip(files.values(), columns, strict=True):
-                    file.write(values.tobytes())
+                for part, values in zip(files.values(), columns, strict=True):
+                    part.write(values.tobytes())
             done += sum(len(text.encode()) for _, text in batch)
             if progress is not None:
                 progress(min(done, total))
         if not tokens:
-            raise DataError("the corpus holds no text", file=", ".join(map(str, paths)) or None)
-        for file in files.values():
-            file.close()
+            raise DataError("the corpus holds no text", file=file)
+        for part in files.values():
+            part.close()
         _bind(raw, temporary, {"counts": counts.tolist(), "tokens": tokens, "words": words})
     if progress is not None:
         progress(total)
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str], file: str | Path) -> list[tokenizers.Encoding]:
+    try:
+        return tokenizer.encodings(texts, special=False)
+    except CheckpointError as error:
+        raise CheckpointError(f"{file}: {error}") from None
 
 
 def _word_starts(word_ids: Sequence[int | None]) -> NDArray[np.uint8]:
@@ -320,16 +220,16 @@ def _word_starts(word_ids: Sequence[int | None]) -> NDArray[np.uint8]:
 
 
 def _bind(raw: Path, target: Path, facts: dict[str, Any]) -> None:
-    def array(name: str, kind: pa.DataType, width: int) -> pa.Array:
+    def column(name: str, kind: pa.DataType, width: int) -> pa.Array:
         buffer = pa.memory_map(str(raw / name)).read_buffer()
         return pa.Array.from_buffers(kind, buffer.size // width, [None, buffer])
 
-    offsets = array("offsets", pa.int64(), 8)
+    offsets = column("offsets", pa.int64(), 8)
     batch = pa.record_batch(
         {
-            "ids": pa.LargeListArray.from_arrays(offsets, array("ids", pa.int32(), 4)),
-            "begins_word": pa.LargeListArray.from_arrays(offsets, array("words", pa.uint8(), 1)),
-            "document": array("document", pa.int64(), 8),
+            "ids": pa.LargeListArray.from_arrays(offsets, column("ids", pa.int32(), 4)),
+            "begins_word": pa.LargeListArray.from_arrays(offsets, column("words", pa.uint8(), 1)),
+            "document": column("document", pa.int64(), 8),
         }
     ).replace_schema_metadata({"weft": json.dumps(facts)})
     with pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
@@ -339,6 +239,19 @@ def _bind(raw: Path, target: Path, facts: dict[str, Any]) -> None:
 _Columns = tuple[
     NDArray[np.int32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
 ]  # ids, word starts, offsets, documents, counts
+
+
+# What reading a file of which any byte may be wrong can raise.
+_DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def _open_cache(cache: Path, size: int) -> _Columns | None:
@@ -354,19 +267,19 @@ def _open_cache(cache: Path, size: int) -> _Columns | None:
         ids, offsets = lists.values.to_numpy(), lists.offsets.to_numpy()
         words = batch.column("begins_word").values.to_numpy()
         documents = batch.column("document").to_numpy()
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError):
+        counts = np.array(facts["counts"], np.int64)
+        whole = (
+            len(counts) == size
+            and len(ids) == len(words) == facts["tokens"]
+            and len(offsets) == len(documents) + 1
+            and offsets[0] == 0
+            and offsets[-1] == len(ids)
+            and bool((np.diff(offsets) > 0).all() and (np.diff(documents) >= 0).all())
+            and int(np.count_nonzero(words)) == facts["words"]
+            and np.array_equal(count_tokens(ids, size), counts)
+        )
+    except _DAMAGE:
         return None
-    counts = np.array(facts["counts"], np.int64)
-    whole = (
-        len(counts) == size
-        and len(ids) == len(words) == facts["tokens"]
-        and len(offsets) == len(documents) + 1
-        and offsets[0] == 0
-        and offsets[-1] == len(ids)
-        and bool((np.diff(offsets) > 0).all() and (np.diff(documents) >= 0).all())
-        and int(np.count_nonzero(words)) == facts["words"]
-        and np.array_equal(count_tokens(ids, size), counts)
-    )
     return (ids, words.view(np.bool_), offsets, documents, counts) if whole else None
 
 
@@ -379,44 +292,3 @@ def count_tokens(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
             return np.full(size, -1)
         counts += np.bincount(block, minlength=size)
     return counts
-
-
-# Packing
-
-
-def pack_rows(
-    offsets: Integers, documents: Integers, room: int, begins_word: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]:
-    """Rows as document, first token and end, (N, 3); every token is in exactly one.
-
-    Consecutive sentences of a document are joined while the row has room for the next. A sentence longer than a row is
-    cut into full rows, before a word where the words are known, and what is left of it is joined to what follows.
-
-    Args:
-        offsets: token offsets, (S + 1,): sentence i is the tokens from offsets[i] to offsets[i + 1].
-        documents: the document of each sentence, (S,), equal ones together.
-        room: tokens of a row, at least 1.
-        begins_word: (T,), whether a token begins a word.
-    """
-    cuts: list[int] = []
-    owners: list[int] = []
-    for sentence in np.flatnonzero(np.diff(offsets) > room).tolist():
-        at, end = int(offsets[sentence]), int(offsets[sentence + 1])
-        while end - at > room:
-            at += _before_word(at, room, begins_word)
-            cuts.append(at)
-            owners.append(sentence)
-    places = np.array(owners, np.int64) + 1
-    borders = np.insert(offsets, places, cuts)
-    owner = np.insert(documents, places, documents[np.array(owners, np.int64)])
-    groups = join_sentences(borders, owner, room)
-    ends = np.append(groups, len(owner))[1:]
-    return np.stack([owner[groups], borders[groups], borders[ends]], axis=1, dtype=np.int64)
-
-
-def _before_word(at: int, room: int, begins_word: NDArray[np.bool_] | None) -> int:
-    """How many tokens from `at` on make up a row that ends before a word, or `room` where one word fills it all."""
-    if begins_word is None:
-        return room
-    starts = np.flatnonzero(begins_word[at + 1 : at + room + 1])
-    return int(starts[-1]) + 1 if len(starts) else room

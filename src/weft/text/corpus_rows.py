@@ -10,7 +10,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,9 @@ class CorpusRows(DrawnRows):
         return CorpusRows(self.corpus, self.unigrams, self.seed, turn, self.places)
 
     def lengths(self) -> list[int]:
-        bounds: Any = self.corpus.rows[self.places]
-        return [int(length) for length in bounds[:, 1] - bounds[:, 0]]
+        bounds = self.corpus.rows[self.places]
+        lengths: list[int] = (bounds[:, 1] - bounds[:, 0]).tolist()
+        return lengths
 
     def example(self, row: int) -> Example:
         place = int(self.places[row])
@@ -126,7 +127,9 @@ class PairRows(DrawnRows):
         return PairRows(self.corpus, self.unigrams, self.seed, self.room, turn, self.limit, self.file)
 
     def lengths(self) -> list[int]:
-        return [int(length) for length in self.pairs[:, 1] - self.pairs[:, 0] + self.pairs[:, 3] - self.pairs[:, 2]]
+        pairs = self.pairs
+        lengths: list[int] = (pairs[:, 1] - pairs[:, 0] + pairs[:, 3] - pairs[:, 2]).tolist()
+        return lengths
 
     def example(self, row: int) -> Example:
         a, end_a, b, end_b, follows = (int(value) for value in self.pairs[row])

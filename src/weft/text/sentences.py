@@ -1,4 +1,4 @@
-"""Sentences: where they end, how they are joined up to a length, and which pairs of them are neighbours.
+"""Sentences: where they end, and pairs of them, joined up to a length, that are neighbours or are not.
 
 The splitter looks at marks and capitals only. It knows the common English abbreviations, initials and the full stops of
 Chinese and Japanese; elsewhere it errs towards longer sentences where no capital follows, and that does no harm to
@@ -8,6 +8,7 @@ pretraining.
 from __future__ import annotations
 
 import re
+from array import array
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _END = re.compile(
     """,
     re.VERBOSE,
 )
+_CHUNK = 1 << 16  # sentences that are walked over at a time
 _LONGEST = 8  # letters of an abbreviation, and more
 _TITLES = frozenset(
     (
@@ -125,18 +127,6 @@ def _word_before(text: str, end: int) -> str:
     return text[start:end]
 
 
-def join_sentences(offsets: Integers, documents: Integers, room: int) -> NDArray[np.int64]:
-    """The first sentences of groups of consecutive sentences, (G,), each filled up to `room` tokens.
-
-    No group crosses documents. A sentence longer than `room` is a group of its own.
-
-    Args:
-        offsets: token offsets, (S + 1,): sentence i is the tokens from offsets[i] to offsets[i + 1].
-        documents: the document of each sentence, (S,), equal ones together.
-    """
-    return _chain(_following(offsets, documents, room))
-
-
 def sentence_pairs(
     offsets: Integers, documents: Integers, room: int, rng: np.random.Generator, *, file: str | None = None
 ) -> NDArray[np.int64]:
@@ -192,7 +182,11 @@ def _elsewhere(sides: Integers, borders: Integers, total: int, rng: np.random.Ge
 
 
 def _sides(offsets: Integers, documents: Integers, half: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Groups as of `join_sentences`, but the first of each document ends after any of its sentences, at random."""
+    """The first sentences of groups of consecutive sentences, (G,), each filled up to half the room.
+
+    No group crosses documents, and the first of each document ends after any of its sentences, at random. A sentence
+    longer than half the room is a group of its own.
+    """
     if not len(documents):
         return np.empty(0, np.int64)
     following = _following(offsets, documents, half)
@@ -203,18 +197,26 @@ def _sides(offsets: Integers, documents: Integers, half: int, rng: np.random.Gen
 
 def _following(offsets: Integers, documents: Integers, room: int) -> NDArray[np.int64]:
     """For each sentence the first that has no place in a group that begins with it, (S,)."""
-    count = len(documents)
-    fits = np.searchsorted(offsets, offsets[:-1] + room, side="right") - 1
-    ends = np.append(np.flatnonzero(documents[1:] != documents[:-1]) + 1, count)
-    document_end = ends[np.searchsorted(ends, np.arange(count), side="right")] if count else ends[:0]
-    return np.asarray(np.minimum(np.maximum(fits, np.arange(count) + 1), document_end), np.int64)
+    following = np.empty(len(documents), np.int64)
+    for start in range(0, len(documents), _CHUNK):
+        places = np.arange(start, min(start + _CHUNK, len(documents)))
+        fits = np.searchsorted(offsets, offsets[places] + room, side="right") - 1
+        fits = np.maximum(fits, places + 1)
+        near = documents[start : fits[-1]]  # as far as any of these groups could reach
+        ends = start + np.append(np.flatnonzero(near[1:] != near[:-1]) + 1, len(near))
+        following[places] = np.minimum(fits, ends[np.searchsorted(ends, places, side="right")])
+    return following
 
 
 def _chain(following: NDArray[np.int64]) -> NDArray[np.int64]:
-    steps: list[int] = following.tolist()
-    groups = []
-    at = 0
-    while at < len(steps):
-        groups.append(at)
-        at = steps[at]
+    """The places that are reached from the first by going from each to the one that follows it, (G,).
+
+    Walked over a chunk at a time, as plain numbers are quick to go through but large.
+    """
+    groups, at = array("q"), 0
+    for start in range(0, len(following), _CHUNK):
+        steps = following[start : start + _CHUNK].tolist()
+        while at < start + len(steps):
+            groups.append(at)
+            at = steps[at - start]
     return np.array(groups, np.int64)

@@ -162,9 +162,22 @@ class Tokenizer:
         if truncation not in get_args(Truncation):
             raise ConfigError(f"truncation {truncation!r} is not one of: {', '.join(get_args(Truncation))}")
         check_texts(texts)
-        encode = self.backend.encode_batch if offsets else self.backend.encode_batch_fast
-        pairs = zip(texts, encode(texts), strict=True)
+        pairs = zip(texts, self.encodings(texts, offsets=offsets), strict=True)
         return [_fit(text, encoding, max_length, truncation, offsets) for text, encoding in pairs]
+
+    def encodings(
+        self, texts: Sequence[Text], *, special: bool = True, offsets: bool = True
+    ) -> list[tokenizers.Encoding]:
+        """Whole texts as the library gives them."""
+        encode = self.backend.encode_batch if offsets else self.backend.encode_batch_fast
+        try:
+            return encode(texts, add_special_tokens=special)
+        except Exception as error:  # the library raises bare Exception, and what it says might hold the text
+            unknown = "unk" in str(error).lower()
+            lacks = ", as it has no unknown token to stand for what it does not know" if unknown else ""
+            raise CheckpointError(
+                f"the tokenizer cannot encode this text{lacks}; use another tokenizer, or learn one: weft vocab"
+            ) from None
 
 
 def check_texts(texts: Sequence[Text], first: int = 0) -> None:
@@ -262,9 +275,18 @@ def _read_backend(folder: Path, options: Mapping[str, Any]) -> tokenizers.Tokeni
         )._tokenizer
         ends = {name: (token, backend.token_to_id(token) or 0) for name, token in (("cls", "<s>"), ("sep", "</s>"))}
         backend.post_processor = RobertaProcessing(ends["sep"], ends["cls"], add_prefix_space=space)
-        backend.add_special_tokens([token for token in _ROBERTA_SPECIAL if backend.token_to_id(token) is not None])
+        known = [token for token in _ROBERTA_SPECIAL if backend.token_to_id(token) is not None]
+        backend.add_special_tokens([_roberta_special(token, options) for token in known])
         return backend
     raise CheckpointError(
         f"{folder} has no {FILE} (nor vocab.txt, nor vocab.json with merges.txt). Where you have transformers, "
         "AutoTokenizer.from_pretrained(folder).save_pretrained(folder) writes it"
     )
+
+
+def _roberta_special(token: str, options: Mapping[str, Any]) -> tokenizers.AddedToken:
+    """A special token that takes in the blanks before it where the settings say so, as RoBERTa's say of its mask."""
+    mask = options.get("mask_token")
+    declared = [mask, *dict(options.get("added_tokens_decoder") or {}).values()]
+    lstrip = any(isinstance(one, dict) and one.get("content") == token and one.get("lstrip") for one in declared)
+    return tokenizers.AddedToken(token, lstrip=lstrip, normalized=False, special=True)

@@ -6,7 +6,7 @@ Three kinds, all in BERT's manner: [PAD] [UNK] [CLS] [SEP] [MASK] are the ids 0 
     wordpiece   BERT's own: words are split at blanks and punctuation, ## marks a piece inside a word, and a word with
                 an unseen character is [UNK]
     bpe         byte-pair encoding over bytes: nothing is ever [UNK], and a cased vocabulary that keeps accents gives
-                every text back unchanged
+                every text back unchanged but for blanks before [MASK], which the mask takes in
     unigram     the likeliest pieces under a unigram language model: words are split at blanks only, ▁ marks their
                 beginning, and an unseen character is [UNK]
 
@@ -18,7 +18,7 @@ process to process; so WordPiece is given its alphabet sorted, and the scores of
 from __future__ import annotations
 
 import json
-import shutil
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from weft.errors import ConfigError, DataError, WeftError
 from weft.files import write_atomically
+from weft.text.documents import read_pieces
 from weft.text.reading import read_column
 from weft.text.tokenizer import Tokenizer
 
@@ -62,9 +63,10 @@ def learn_vocabulary(
 ) -> Tokenizer:
     """A tokenizer whose vocabulary of at most `size` pieces is learned from files.
 
-    Every line of a .txt file is a text (its column is `text`); of the other types that `read_rows` knows, the texts are
-    a column. Accents are stripped where letters are lower-cased, as in BERT, unless `strip_accents` says otherwise.
-    Words longer than 100 characters are learned from in parts.
+    Every line of a .txt file that holds text is a text (its column is `text`), and one of more than 64 KB is several;
+    of the other types that `read_rows` knows, the texts are a column. Accents are stripped where letters are
+    lower-cased, as in BERT, unless `strip_accents` says otherwise. Words longer than 100 characters are learned from in
+    parts.
 
     Fewer pieces are learned where no more occur `min_frequency` times. Unigram asks instead that a longer piece occurs
     in two different words, and may drop more pieces than it must.
@@ -115,12 +117,19 @@ class _Texts:
 
     def __iter__(self) -> Iterator[str]:
         count = 0
-        texts = (text for file in self.files for text in read_column(file, self.column))
+        texts = (text for file in self.files for text in _read_texts(file, self.column))
         for text in self.progress(texts, self.count):
             count += 1
             self.words = self.words or not (text.isspace() or not text)
             yield from parts(_without_special(text))
         self.count = count
+
+
+def _read_texts(path: Path, column: str) -> Iterator[str]:
+    """The texts of a file; a giant line of plain text comes in several, so that it need not fit into memory."""
+    if path.suffix.lower() == ".txt" and column == "text":
+        return (piece.rstrip("\r\n") for _, piece in read_pieces(path, "rows"))
+    return read_column(path, column)
 
 
 def parts(text: str) -> Iterator[str]:
@@ -146,6 +155,7 @@ class Learner(ABC):
     """One way to learn pieces: how texts are cleaned and split into words, and which pieces come of them."""
 
     signs = "single characters"  # what the alphabet consists of, in messages
+    mask_takes_blanks = False  # whether [MASK] stands for the blanks before it too, as the pieces it hides do
     decoder: Any
 
     def __init__(self, lowercase: bool, strip_accents: bool) -> None:
@@ -184,13 +194,18 @@ class Learner(ABC):
         if self.normalizer:
             backend.normalizer = self.normalizer
         backend.pre_tokenizer, backend.decoder = self.pre_tokenizer, self.decoder
-        backend.add_special_tokens([tokenizers.AddedToken(token, normalized=False, special=True) for token in SPECIAL])
+        backend.add_special_tokens([self.special(token) for token in SPECIAL])
         backend.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]",
             pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[(token, SPECIAL.index(token)) for token in ("[CLS]", "[SEP]")],
         )
         return Tokenizer(backend, SETTINGS)
+
+    def special(self, token: str) -> tokenizers.AddedToken:
+        """A special token as it is found in texts."""
+        lstrip = token == "[MASK]" and self.mask_takes_blanks
+        return tokenizers.AddedToken(token, lstrip=lstrip, normalized=False, special=True)
 
 
 class WordPiece(Learner):
@@ -222,6 +237,7 @@ class BytePairs(Learner):
     """Byte-pair encoding whose alphabet is the 256 bytes."""
 
     signs = "bytes"
+    mask_takes_blanks = True
     decoder = decoders.ByteLevel()
 
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
@@ -255,18 +271,24 @@ class Unigram(Learner):
     decoder = decoders.Metaspace()
 
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
+        """Blanks in front stay, since the text after a special token is cleaned by itself and may go on with one.
+
+        What cleaning removes from the front becomes a blank, as `split` marks only what the text begins with.
+        """
+        removed = r"\p{Cc}\p{Cf}\p{Co}\x{FFFD}" + (r"\p{Mn}" if strip_accents else "")
         return normalizers.Sequence(
             [
                 normalizers.NFKC(),
+                normalizers.Replace(tokenizers.Regex(rf"\A[{removed}]+"), " "),
                 _letters(lowercase, strip_accents, clean_text=True),
                 normalizers.NFC(),
                 normalizers.Replace(tokenizers.Regex(" {2,}"), " "),
-                normalizers.Strip(),
+                normalizers.Strip(left=False),
             ]
         )
 
     def split(self) -> Any:
-        return pre_tokenizers.Metaspace()
+        return pre_tokenizers.Metaspace(prepend_scheme="first")  # "[MASK]." must not read "[MASK] ."
 
     def alphabet(self, texts: Iterator[str]) -> list[str]:
         return sorted(
@@ -315,18 +337,20 @@ def save_vocabulary(tokenizer: Tokenizer, folder: Path) -> None:
     It holds `tokenizer.json`, `tokenizer_config.json` and, for WordPiece, `vocab.txt` with a piece per line.
     """
     check_target(folder)
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
     try:
-        tokenizer.save(unfinished)
-        if isinstance(tokenizer.backend.model, models.WordPiece):
-            vocabulary = tokenizer.backend.get_vocab()
-            lines = "".join(f"{piece}\n" for piece in sorted(vocabulary, key=vocabulary.__getitem__))
-            write_atomically(unfinished / "vocab.txt", lambda path: path.write_text(lines, encoding="utf-8"))
-        unfinished.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}.", dir=folder.parent, ignore_cleanup_errors=True
+        ) as private:
+            unfinished = Path(private) / folder.name  # inside, where it has the usual permissions
+            tokenizer.save(unfinished)
+            if isinstance(tokenizer.backend.model, models.WordPiece):
+                vocabulary = tokenizer.backend.get_vocab()
+                lines = "".join(f"{piece}\n" for piece in sorted(vocabulary, key=vocabulary.__getitem__))
+                write_atomically(unfinished / "vocab.txt", lambda path: path.write_text(lines, encoding="utf-8"))
+            unfinished.rename(folder)
     except OSError as error:
         raise WeftError(f"cannot write {folder}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def check_target(folder: Path) -> None:
@@ -362,7 +386,7 @@ class Measured:
 def measure(tokenizer: Tokenizer, files: Sequence[Path], column: str = "text", texts: int = 10_000) -> Measured:
     """Words, tokens and unknown tokens of the first texts of files."""
     words = tokens = unknown = 0
-    first = islice((text for file in files for text in read_column(file, column)), texts)
+    first = islice((text for file in files for text in _read_texts(file, column)), texts)
     pieces = (part for text in first for part in parts(text))
     while batch := list(islice(pieces, 256)):
         words += sum(len(text.split()) for text in batch)

@@ -150,6 +150,8 @@ class Run:
         if corpora:
             with self.watcher.reading() as progress:
                 reader = CorpusReader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
+                for name, task in corpora.items():
+                    reader.check(name, task, self.base)  # all of them, before the first is tokenized
                 found |= {n: reader.load(n, t, self.base, self.experiment.seed) for n, t in corpora.items()}
         return {name: found[name] for name in self.experiment.tasks}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -58,15 +59,15 @@ class Starts:
 
 def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Sequence[Example]]) -> None:
     """Begin the heads that tell hidden words from that of the checkpoint, or else from how common each token is."""
-    heads = {name: network.heads[network.head_of(name)] for name in network.tasks}
-    fresh = {name: head for name, head in heads.items() if isinstance(head, VocabularyHead)}
+    fresh = {key: head for key, head in network.heads.items() if isinstance(head, VocabularyHead)}
     tensors = _trained_head(network, experiment) if fresh else None
-    for name, head in fresh.items():
-        rows = train[name]
+    for key, head in fresh.items():
+        rows = [train[name] for name in network.tasks if network.head_of(name) == key]
+        logs = [torch.from_numpy(one.corpus.log_shares()) for one in rows if isinstance(one, DrawnRows)]
         if tensors is not None:
             head.load_state_dict(tensors)
-        elif isinstance(rows, DrawnRows):
-            head.begin(torch.from_numpy(rows.corpus.log_shares()))
+        elif logs:
+            head.begin(torch.stack(logs).logsumexp(0) - math.log(len(logs)))  # the mean share over the tasks
 
 
 def _trained_head(network: Network, experiment: Experiment) -> Mapping[str, Tensor] | None:
