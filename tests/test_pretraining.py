@@ -604,6 +604,7 @@ def test_a_folder_of_files_trains_is_checked_and_evaluated(files: Path, train: T
     folder = train({"next": task})
     assert report(folder)["tasks"]["next"]["rows"]["dev"] > 0
     assert command("evaluate", folder, "--data", files / "notes")[0] == 0
+    assert command("vocab", files / "notes", "--size", 100, "--output", files / "pieces")[0] == 0
     config = files / "config.toml"
     config.write_text('[tasks.next]\nkind = "next_sentence"\ntrain = "notes/*.txt"\ndocuments = "file"\n')
     assert command("check", config)[0] == 0

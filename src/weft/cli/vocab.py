@@ -18,7 +18,7 @@ def vocab(
     ],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Texts: .txt (one per line), .csv, .tsv, .jsonl, .parquet."),
+        typer.Argument(metavar="FILE", help="Texts: .txt (one per line), .csv, .tsv, .jsonl, .parquet; or a folder."),
     ] = None,
     kind: Annotated[
         Literal["wordpiece", "bpe", "unigram"],
@@ -45,12 +45,14 @@ def vocab(
 
     Example: [cyan]weft vocab notes.txt more.csv --kind bpe --size 8000 --output pieces --show "unbelievable"[/]
     """
+    from weft.text.corpus_files import corpus_files
     from weft.text.tokenizer import Tokenizer
 
     if not files and show is None:
         raise typer.BadParameter("give at least one FILE to learn from, or --show to cut words by an existing folder")
     if files:
-        tokenizer = _learn(files, kind, size, min_frequency, lowercase, accents, column, output)
+        found = [one for path in files for one in corpus_files(path)]
+        tokenizer = _learn(found, kind, size, min_frequency, lowercase, accents, column, output)
     else:
         tokenizer = Tokenizer.from_folder(output)
     if show is not None:
