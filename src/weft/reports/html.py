@@ -93,18 +93,21 @@ def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
         for place, row in enumerate(rows)
     ]
     dots = [
-        Dot(row.task, row.metric, row.value, row.interval, _marks(row)) for row in rows if row.value is not None
-    ]  # fmt: skip
+        Dot(row.task, row.metric, row.value, row.interval, _marks(row))
+        for row in rows
+        if row.value is not None and row.perplexities is None  # a likelihood lies next to 0, and means nothing there
+    ]
     chart = (
         _figure("How sure the numbers are", dot_chart(dots, "Each task's value, interval and baselines"))
         if dots
         else ""
     )
+    clearly = f"“Clearly” means that the whole 95 % interval lies on one side of the value of {simple}. "
+    compared = any(row.simple is not None for row in rows)
     return (
         f"<section>\n<h2>Results</h2>\n{_table(headings, lines, 'stack', 2)}"
-        '<p class="note" style="margin-top:12px">“Clearly” means that the whole 95 % interval lies on one side of'
-        f" the value of {simple}. The interval comes from drawing these rows again; it says nothing about another seed"
-        " or other texts.</p>\n"
+        f'<p class="note" style="margin-top:12px">{clearly if compared else ""}The interval comes from drawing these rows'
+        " again; it says nothing about another seed or other texts.</p>\n"
         f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'
     )
 
