@@ -106,8 +106,8 @@ def _results(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
     compared = any(row.simple is not None for row in rows)
     return (
         f"<section>\n<h2>Results</h2>\n{_table(headings, lines, 'stack', 2)}"
-        f'<p class="note" style="margin-top:12px">{clearly if compared else ""}The interval comes from drawing these rows'
-        " again; it says nothing about another seed or other texts.</p>\n"
+        f'<p class="note" style="margin-top:12px">{clearly if compared else ""}The interval comes from drawing these'
+        " rows again; it says nothing about another seed or other texts.</p>\n"
         f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'
     )
 
