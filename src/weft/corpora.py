@@ -52,7 +52,7 @@ class CorpusReader:
         if isinstance(task, HiddenTask):
             _ = self.tokenizer.mask_id  # raises where there is none
         named = [base / one for one in (task.train, task.dev, task.test) if isinstance(one, str)]
-        faults = [fault for path in dict.fromkeys(named) for fault in _faults(task, path)]
+        faults = [fault for path in dict.fromkeys(named) for fault in corpus_faults(task, path)]
         if len(faults) == 1:
             raise faults[0]
         if faults:
@@ -119,7 +119,7 @@ class CorpusReader:
         return train, self._drawn(task, last, _unigrams(corpus, path), _ASIDE, path)
 
 
-def _faults(task: CorpusTask, path: Path) -> Iterator[DataError]:
+def corpus_faults(task: CorpusTask, path: Path) -> Iterator[DataError]:
     """What is wrong with the files that a path stands for, as far as their beginnings tell."""
     try:
         files = corpus_files(path)

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from weft.bases.corpus import CorpusTask
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
+from weft.corpora import corpus_faults
 from weft.data import read_content, reduce_rows
 from weft.errors import DataError
 from weft.records import Content, Example, Gold
 from weft.spec import nearest
 from weft.tasks import Task
-from weft.text.corpus_files import corpus_files
 from weft.text.reading import Row, read_rows
 
 
@@ -36,21 +37,15 @@ def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list
 
 
 def find_lost_corpora(tasks: Mapping[str, Task], base: Path) -> Iterator[Finding]:
-    """Files of raw text that are not there, or hold nothing."""
+    """Files of raw text that are not there, hold nothing, or begin with what cannot be read."""
     for name, task in tasks.items():
-        files = [(part, getattr(task, part)) for part in ("train", "dev", "test")] if task.reads_corpus else []
-        for part, file in files:
+        if not isinstance(task, CorpusTask):
+            continue
+        for part, file in (("train", task.train), ("dev", task.dev), ("test", task.test)):
             if part == "train" and file is None:
                 yield Finding("fault", f"tasks.{name}.train", "is required to train this task; name a file")
-            if not isinstance(file, str):
-                continue
-            try:
-                found = corpus_files(base / file)
-            except DataError as error:
-                yield Finding("fault", f"tasks.{name}.{part}", str(error))
-                continue
-            if not sum(path.stat().st_size for path in found):
-                yield Finding("fault", f"tasks.{name}.{part}", f"{file}: holds no text")
+            faults = corpus_faults(task, base / file) if isinstance(file, str) else ()
+            yield from (Finding("fault", f"tasks.{name}.{part}", str(fault)) for fault in faults)
 
 
 def divide(name: str, task: Task, files: Mapping[str, Part], aside: Collection[int], seed: int) -> dict[str, Part]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from weft.devices import Device
+from weft.cli.train import DeviceChoice
 
 
 def embed(
@@ -35,7 +35,7 @@ def embed(
         int | None, typer.Option(min=3, help="Tokens per text; as many as the encoder takes by default.")
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hub id.")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
+    device: DeviceChoice = "auto",
 ) -> None:
     """Turn every text of a file into vectors, in the order of the file.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.devices import Device
+from weft.cli.train import DeviceChoice
 
 
 def evaluate(
@@ -21,7 +21,7 @@ def evaluate(
         ),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
+    device: DeviceChoice = "auto",
 ) -> None:
     """Measure a model on gold rows, with 95 % intervals.
 

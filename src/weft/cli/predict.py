@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.devices import Device
+from weft.cli.train import DeviceChoice
 
 
 def predict(
@@ -24,7 +24,7 @@ def predict(
         typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
-    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
+    device: DeviceChoice = "auto",
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
 

@@ -9,6 +9,7 @@ import typer
 
 from weft.devices import Device
 
+DeviceChoice = Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -26,7 +27,7 @@ def train(
     overrides: Overrides = None,
     data: DataFolder = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the config's seed.")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")] = "auto",
+    device: DeviceChoice = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run of the same output.")] = False,
 ) -> None:
     """Train all tasks of a config on one encoder.
