@@ -1,16 +1,20 @@
-"""Tiny tokenizers and encoders, made in memory, and the packaged real one."""
+"""Tiny tokenizers and encoders, the packaged real one, and the command run in this process."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 import tokenizers
 import torch
 from hypothesis import settings
-from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from weft.checkpoints.hf import write_encoder
+from weft.cli import main as cli
+from weft.devices import half_precision_fault
 from weft.embed import TextEncoder, load_encoder
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
@@ -20,61 +24,60 @@ settings.register_profile("weft", deadline=None)  # a busy machine is no fault o
 settings.load_profile("weft")
 torch.set_num_threads(1)  # for tensors this small, threads that wait for each other are slower than one
 
-CORPUS = ["the quick brown fox jumps over the lazy dog", "naïve café, über-coffee!", "日本語 テキスト", "don't 1234"]
-ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+TraceFunction = Callable[[FrameType, str, object], object]
+RunWeft = Callable[..., tuple[int, str, str]]
+TINY = ("wordpiece", "bytes", "unigram")
 
 
-def tiny_wordpiece() -> tokenizers.Tokenizer:
-    """A lower-casing WordPiece tokenizer that writes [CLS] A [SEP] B [SEP]."""
-    backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer()
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    backend.train_from_iterator(
-        CORPUS, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False)
-    )
-    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return backend
+def tiny_tokenizer(kind: str) -> Tokenizer:
+    """One of the committed tokenizers, by its name in `TINY`; see vocabularies/make.py."""
+    return Tokenizer(tokenizers.Tokenizer.from_file(str(Path(__file__).parent / "vocabularies" / f"{kind}.json")))
 
 
-def tiny_bytes() -> tokenizers.Tokenizer:
-    """A byte-level BPE tokenizer like RoBERTa's, whose offsets carry the blank before a word."""
-    backend = tokenizers.Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    backend.train_from_iterator(
-        CORPUS,
-        trainers.BpeTrainer(
-            vocab_size=320, special_tokens=ROBERTA_SPECIAL, initial_alphabet=alphabet, show_progress=False
-        ),
-    )
-    backend.post_processor = processors.RobertaProcessing(
-        ("</s>", 2), ("<s>", 0), trim_offsets=False, add_prefix_space=False
-    )
-    return backend
+def lines_run(action: Callable[[], object]) -> int:
+    """How many lines of Python an action runs through: its cost, and the same on every machine, however busy."""
+    count = 0
 
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return trace
 
-def tiny_unigram() -> tokenizers.Tokenizer:
-    """A unigram tokenizer like XLM-RoBERTa's, which writes blanks as ▁."""
-    backend = tokenizers.Tokenizer(models.Unigram())
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    backend.train_from_iterator(
-        CORPUS,
-        trainers.UnigramTrainer(vocab_size=80, special_tokens=ROBERTA_SPECIAL, unk_token="<unk>", show_progress=False),
-    )
-    backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    return backend
-
-
-TINY = {"wordpiece": tiny_wordpiece, "bytes": tiny_bytes, "unigram": tiny_unigram}
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 @pytest.fixture(scope="session")
 def tiny_tokenizers() -> dict[str, Tokenizer]:
     """One tokenizer of each kind, by `wordpiece`, `bytes` and `unigram`."""
-    return {kind: Tokenizer(build()) for kind, build in TINY.items()}
+    return {kind: tiny_tokenizer(kind) for kind in TINY}
+
+
+@pytest.fixture
+def run_weft(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> RunWeft:
+    """Run `weft` with arguments in this process: exit code, standard output, standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["weft", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return int(caught.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def half_precision() -> None:
+    """Skips where a product in bf16 would kill the process."""
+    if fault := half_precision_fault():
+        pytest.skip(fault)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import tiny_bytes, tiny_wordpiece
+from conftest import tiny_tokenizer
 from weft.errors import ConfigError, DataError
 from weft.text import corpus as module
 from weft.text import documents as documents_module
@@ -25,7 +25,7 @@ from weft.text.sentences import sentence_pairs, split_sentences
 from weft.text.tokenizer import Tokenizer
 
 BLOCKS = "The quick fox. The lazy dog jumps!\nOver the dog.\n\n\nA café, über-coffee? Don't.\n \nfox\n"
-WORDPIECE = Tokenizer(tiny_wordpiece())
+WORDPIECE = tiny_tokenizer("wordpiece")
 Load = Callable[..., Corpus]
 
 
@@ -147,11 +147,9 @@ def test_missing_files_unknown_kinds_and_impossible_choices_are_refused(tmp_path
 # Tokens and their cache
 
 
-@pytest.mark.parametrize("build", [tiny_wordpiece, tiny_bytes])
-def test_the_tokens_are_those_of_the_whole_text_and_words_begin_where_the_tokenizer_says(
-    load: Load, build: Callable[[], object]
-) -> None:
-    tokenizer = Tokenizer(build())  # type: ignore[arg-type]
+@pytest.mark.parametrize("kind", ["wordpiece", "bytes"])
+def test_the_tokens_are_those_of_the_whole_text_and_words_begin_where_the_tokenizer_says(load: Load, kind: str) -> None:
+    tokenizer = tiny_tokenizer(kind)
     got = load("The fox. The dog jumps! Über-coffee?\nDon't.", tokenizer, room=1000)
     whole = tokenizer.backend.encode("The fox. The dog jumps! Über-coffee? Don't.", add_special_tokens=False)
     assert got.ids(0).tolist() == whole.ids
@@ -198,7 +196,7 @@ def test_the_cache_is_found_again_and_made_anew_when_anything_that_shaped_it_cha
     assert len(written) == 1
     assert (first.tokens == again.tokens).all()
     load(BLOCKS.replace("fox", "dog"))
-    load(tokenizer=Tokenizer(tiny_bytes()))
+    load(tokenizer=tiny_tokenizer("bytes"))
     load(documents="rows")
     assert len(written) == len(caches(tmp_path)) == 4
     load()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
-from conftest import tiny_wordpiece
+from conftest import tiny_tokenizer
 from weft.corpora import CorpusReader
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
 from weft.spec import parse
@@ -29,7 +29,7 @@ from weft.text.packing import pack_rows
 from weft.text.reading import READERS
 from weft.text.tokenizer import Tokenizer
 
-WORDPIECE = Tokenizer(tiny_wordpiece())
+WORDPIECE = tiny_tokenizer("wordpiece")
 SECRET = "patientword"
 STORY = "The quick fox. The lazy dog jumps.\nOver the dog.\n\nThe fox jumps. The dog.\n"  # two blocks, three lines
 Write = Callable[..., Path]
@@ -85,6 +85,8 @@ def test_a_folder_stands_for_its_own_files_of_known_types_by_name(write: Write) 
         ("[d]/*", ["d/x.txt", "d/y.txt"]),
         ("**/*.txt", ["a1.txt", "a2.txt", "b1.txt", "d/x.txt", "d/y.txt", "e/x.txt"]),
         ("**/**/x.txt", ["d/x.txt", "e/x.txt"]),
+        ("**", ["a1.txt", "a2.txt", "b1.txt", "d/x.txt", "d/y.txt", "e/x.txt"]),
+        ("d/**", ["d/x.txt", "d/y.txt"]),
         ("d/../a1*", ["a1.txt"]),
     ],
 )

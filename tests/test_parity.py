@@ -237,6 +237,7 @@ def test_the_packaged_encoder_agrees_in_outputs_and_gradients() -> None:
     check_outputs_and_gradients(reference, encoder.eval(), [5, 40, 12, 5, 128])
 
 
+@pytest.mark.usefixtures("half_precision")
 def test_half_precision_stays_close() -> None:
     encoder, _ = read_encoder(find_folder("minilm"))
     rows = [list(range(2000, 2000 + n)) for n in (5, 40, 12)]

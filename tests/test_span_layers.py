@@ -127,6 +127,7 @@ def test_texts_without_words_have_no_spans(ends: Ends, content: ContentOf) -> No
     assert mixed.isfinite().all()
 
 
+@pytest.mark.usefixtures("half_precision")
 @every_reader
 def test_half_precision_goes_through_and_stays_near(ends: Ends, content: ContentOf) -> None:
     reader, states = reader_of(ends, content).float(), states_of()

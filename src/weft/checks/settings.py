@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from weft.checks.findings import Finding, Part
+from weft.devices import choose_device, half_precision_fault
 from weft.errors import ConfigError
 from weft.experiment import Experiment
 from weft.losses.ordinal import Ordinal
@@ -24,6 +25,9 @@ _WIDTH = 1024  # of a nominal encoder: only whether two heads read equally much 
 def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
     """Settings that look wrong whatever the data."""
     training, layers = experiment.training, experiment.encoder.train_layers
+    on_processor = training.precision == "bf16" and choose_device().type == "cpu"
+    if on_processor and (fault := half_precision_fault()):
+        yield Finding("fault", "training.precision", fault)
     rates = [("training", training.learning_rate, layers)]
     for number, phase in enumerate(experiment.phases):
         if phase.learning_rate is not None or phase.train_layers is not None:

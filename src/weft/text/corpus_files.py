@@ -38,6 +38,10 @@ def _matching(path: Path) -> set[Path]:
     pattern = path.relative_to(base)
     if not any(mark in str(pattern) for mark in "*?["):
         raise DataError("there is no such file or folder", file=path)
+    if any("**" in part and part != "**" for part in pattern.parts):  # some versions of Python take it for *
+        raise ValueError("** stands for any number of whole folders; write * for a part of a name")
+    if pattern.name == "**":  # which only newer versions of Python take for files, too
+        pattern /= "*"
     found = {one for one in base.glob(str(pattern)) if one.is_file()}
     found = {one for one in found if not any(part.startswith(".") for part in one.relative_to(base).parts)}
     if not found:

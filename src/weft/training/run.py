@@ -28,7 +28,7 @@ from weft.checkpoints.hf import read_json
 from weft.checkpoints.vocabulary_head import write_masked_model
 from weft.corpora import CorpusReader, corpus_tasks
 from weft.data import Splits, load_data
-from weft.devices import Device, choose_device
+from weft.devices import Device, choose_device, half_precision_fault
 from weft.embed import TextEncoder, load_encoder
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
@@ -353,6 +353,8 @@ def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> A
     """Accelerate, for one process or for as many as it was launched with."""
     where, wanted = choose_device(device), experiment.training.precision
     half = wanted == "bf16" or (wanted == "auto" and where.type == "cuda" and torch.cuda.is_bf16_supported())
+    if half and where.type == "cpu" and (fault := half_precision_fault()):
+        raise ConfigError(f"training.precision: {fault}")
     absent = [name for name in experiment.training.trackers if find_spec(name) is None]
     if absent:
         raise ConfigError(f"training.trackers: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
