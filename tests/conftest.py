@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any, cast
 
 import pytest
 import tokenizers
@@ -18,6 +19,7 @@ from weft.devices import half_precision_fault
 from weft.embed import TextEncoder, load_encoder
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
+from weft.metrics.bootstrap import interval, intervals_of, paired_difference
 from weft.text.tokenizer import Tokenizer
 
 settings.register_profile("weft", deadline=None)  # a busy machine is no fault of the code
@@ -56,6 +58,14 @@ def lines_run(action: Callable[[], object]) -> int:
 def tiny_tokenizers() -> dict[str, Tokenizer]:
     """One tokenizer of each kind, by `wordpiece`, `bytes` and `unigram`."""
     return {kind: tiny_tokenizer(kind) for kind in TINY}
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals from 50 resamples instead of 1,000, but for tests marked `resamples`, which are about them."""
+    if "resamples" not in request.keywords:
+        for function in (interval, intervals_of, paired_difference):
+            monkeypatch.setitem(cast(Any, function).__kwdefaults__, "rounds", 50)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_
 from weft.metrics.regression import regression_scores
 from weft.metrics.thresholds import best_threshold
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.resamples]
 
 LABELS = ["a", "b", "c", "d"]
 quick = settings(max_examples=60, deadline=None)

@@ -15,6 +15,7 @@ from weft.checkpoints.hf import WEIGHTS, read_file, read_json, write_tensors
 from weft.conditioning import Blueprint, Conditioning, slot
 from weft.conditioning.combined import Combined
 from weft.conditioning.none import Unconditioned
+from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError
@@ -237,9 +238,10 @@ def load_network(folder: Path) -> Network:
         conditioning = parse(Conditioning, document["conditioning"])
     except (KeyError, TypeError, ConfigError) as error:
         raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
-    with torch.device("meta"):
-        encoder = Encoder(config)
-    network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+    with Blank():
+        with torch.device("meta"):
+            encoder = Encoder(config)
+        network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
     fill(network, read_file(folder / WEIGHTS), folder)
     return network.eval()
 

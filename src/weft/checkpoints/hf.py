@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from weft.checkpoints.layouts import LAYOUTS, Layout
+from weft.encoder.blank import Blank
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError
 from weft.files import write_atomically
@@ -51,7 +52,7 @@ def read_encoder(folder: Path, ignore: Iterable[str] = ()) -> tuple[Encoder, Loa
     config = layout.read_config(raw, ignore, place=str(folder / CONFIG))
     tensors = normalise_names(read_tensors(folder), layout)
     config = replace(config, with_pooler="pooler.dense.weight" in tensors and "pooler" in layout.modules)
-    with torch.device("meta"):
+    with Blank(), torch.device("meta"):
         encoder = Encoder(config)
     report = fill(encoder, tensors, layout, folder)
     return encoder, report

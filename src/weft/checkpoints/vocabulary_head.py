@@ -15,6 +15,7 @@ from torch import Tensor
 
 from weft.checkpoints.hf import CONFIG, WEIGHTS, layout_of, normalise_names, read_json, read_tensors, write_tensors
 from weft.checkpoints.layouts import LAYOUTS
+from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError
@@ -92,7 +93,7 @@ def read_vocabulary_head(folder: Path, config: EncoderConfig) -> dict[str, Tenso
     if not set(names.values()) <= set(tensors) or not torch.equal(tensors.get(own.output, words), words):
         return None
     found = {ours: tensors[theirs].float() for ours, theirs in names.items()}
-    with torch.device("meta"):
+    with Blank(), torch.device("meta"):
         shapes = {name: tensor.shape for name, tensor in VocabularyHead(Encoder(config)).state_dict().items()}
     wrong = [
         f"{names[name]}: {tuple(tensor.shape)} in the file, {tuple(shapes[name])} by {CONFIG}"

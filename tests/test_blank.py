@@ -1,0 +1,37 @@
+"""Weights that are read from a file are not drawn at random first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import weft
+from weft.encoder.blank import Blank
+
+
+def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> None:
+    before = torch.get_rng_state()
+    with Blank():
+        nn.Linear(3, 3)
+        nn.Embedding(3, 3)
+        nn.init.normal_(tensor=torch.empty(3))
+    assert torch.equal(torch.get_rng_state(), before)
+    drawn = [nn.Linear(3, 3).weight, nn.Embedding(3, 3).weight, nn.init.normal_(torch.zeros(3))]
+    assert all(len(weight.unique()) == weight.numel() for weight in drawn)
+    assert not torch.equal(torch.get_rng_state(), before)
+
+
+def test_loading_leaves_the_random_state_alone(tiny_folder: Path) -> None:
+    before = torch.get_rng_state()
+    weft.load_encoder(tiny_folder)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_loading_does_not_import_the_compiler_of_torch(tiny_folder: Path) -> None:
+    code = f"import sys, weft; weft.load_encoder({str(tiny_folder)!r}); print('torch._dynamo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
