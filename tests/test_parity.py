@@ -107,7 +107,10 @@ def check_outputs_and_gradients(reference: transformers.PreTrainedModel, encoder
     (ours * weights).sum().backward()
     names = LAYOUTS[encoder.config.family].names(encoder.state_dict())
     expected = {name: parameter.grad for name, parameter in reference.named_parameters()}
+    frozen = {name for name, parameter in reference.named_parameters() if not parameter.requires_grad}
     for name, parameter in encoder.named_parameters():
+        if names[name] in frozen:  # sinusoidal positions, by some versions
+            continue
         theirs_grad = expected[names[name]]
         if theirs_grad is None:  # the pooler, which this loss does not read
             assert parameter.grad is None

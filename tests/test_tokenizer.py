@@ -244,7 +244,8 @@ def test_a_folder_with_vocab_json_and_merges_works_like_a_roberta_tokenizer(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merges.txt", "vocab.json"]
     ours = Tokenizer.from_folder(tmp_path)
     theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path)
-    for text in [text for name, text in ODD.items() if name != "long"]:
+    # Of blanks before a mask, versions think differently where no settings say how; see below.
+    for text in [text for name, text in ODD.items() if name != "long" and "<mask>" not in text]:
         assert encode_one(ours, text).ids == theirs(text)["input_ids"]
         assert encode_one(ours, (text, "a fox")).ids == theirs(text, "a fox")["input_ids"]
 

@@ -261,16 +261,18 @@ def _read_backend(folder: Path, options: Mapping[str, Any]) -> tokenizers.Tokeni
     """`tokenizer.json`, else WordPiece (`vocab.txt`), else byte-level BPE (`vocab.json`, `merges.txt`)."""
     if (folder / FILE).exists():
         return tokenizers.Tokenizer.from_file(str(folder / FILE))
+    backend: tokenizers.Tokenizer
     if (folder / "vocab.txt").exists():
-        return BertWordPieceTokenizer(
+        backend = BertWordPieceTokenizer.from_file(
             str(folder / "vocab.txt"),
             lowercase=options.get("do_lower_case", True),
             strip_accents=options.get("strip_accents"),
             handle_chinese_chars=options.get("tokenize_chinese_chars", True),
         )._tokenizer
+        return backend
     if (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
         space = bool(options.get("add_prefix_space", False))
-        backend = ByteLevelBPETokenizer(
+        backend = ByteLevelBPETokenizer.from_file(
             str(folder / "vocab.json"), str(folder / "merges.txt"), add_prefix_space=space
         )._tokenizer
         ends = {name: (token, backend.token_to_id(token) or 0) for name, token in (("cls", "<s>"), ("sep", "</s>"))}
