@@ -452,9 +452,7 @@ def test_agreement_is_the_cosine_of_the_tasks_gradients_on_the_encoder_without_d
     dropping: Place,
 ) -> None:
     names = ["a", "b", "c"]
-    tasks = {
-        name: dropping.task(name, 6, labels=labels) for name, labels in zip(names, ("ab", "ba", "aab"), strict=True)
-    }
+    tasks = {name: dropping.task(name, 6, labels) for name, labels in zip(names, ("ab", "ba", "aab"), strict=True)}
     seen = dropping.learn(tasks, "agreement", training={"learning_rate": 1e-2, "epochs": 2})
     for entry, update, first in zip(seen.entries, (seen.updates[8], seen.updates[17]), (0, 3), strict=True):
         network = at_weights(seen, update.after)
