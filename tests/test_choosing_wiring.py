@@ -252,3 +252,12 @@ def test_the_history_is_written_line_by_line_as_it_is_told(place: Place, script:
     lines = (place.folder / "history" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == seen.entries == place.report("history")["history"]
     assert [entry["scores"]["a"] for entry in seen.entries] == [{"accuracy": 0.5}, {"accuracy": 0.9}]
+
+
+def test_a_run_that_had_stopped_early_says_so_after_a_break_at_its_end(place: Place, script: Any) -> None:
+    script(a=[0.9, 0.8], b=[0.5] * 2)
+    settings = {"early_stopping": 1, "choose_by": "a", "epochs": 5}
+    with pytest.raises(Interrupted):
+        place.train(two_tasks(place), "at-its-end", watcher=Recorder(interrupt_after(4)), training=settings)
+    assert not place.train(two_tasks(place), "at-its-end", resume=True, training=settings).steps
+    assert place.report("at-its-end")["stopped"] == "early"
