@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -257,7 +258,14 @@ def test_the_history_is_written_line_by_line_as_it_is_told(place: Place, script:
 def test_a_run_that_had_stopped_early_says_so_after_a_break_at_its_end(place: Place, script: Any) -> None:
     script(a=[0.9, 0.8], b=[0.5] * 2)
     settings = {"early_stopping": 1, "choose_by": "a", "epochs": 5}
+
+    class Asking(Recorder):
+        def evaluated(self, entry: dict[str, Any]) -> None:
+            super().evaluated(entry)
+            if len(self.entries) == 2:
+                signal.raise_signal(signal.SIGINT)
+
     with pytest.raises(Interrupted):
-        place.train(two_tasks(place), "at-its-end", watcher=Recorder(interrupt_after(4)), training=settings)
+        place.train(two_tasks(place), "at-its-end", watcher=Asking(), training=settings)
     assert not place.train(two_tasks(place), "at-its-end", resume=True, training=settings).steps
     assert place.report("at-its-end")["stopped"] == "early"
