@@ -15,6 +15,7 @@ from recorder import Place, Recorder, Update, interrupt_after, make_place
 from weft.errors import ConfigError
 from weft.text.tokenizer import Tokenizer
 from weft.training import loop
+from weft.training.checkpointing import optimizer_tensors, restore_optimizer
 from weft.training.interrupt import Interrupted
 
 
@@ -117,14 +118,34 @@ def test_a_resumed_run_makes_the_updates_that_were_left_and_no_others(
 
 
 def test_only_the_last_state_is_kept_and_it_is_complete(place: Place) -> None:
-    seen = Recorder(interrupt_after(7))
+    """One was written at the end of the first epoch, after nine batches."""
+    seen = Recorder(interrupt_after(11))
     with pytest.raises(Interrupted) as caught:
         place.train(tasks_of(place), "last", watcher=seen, training={"epochs": 3}, sampling="proportional")
     folder = place.folder / "last.running"
     assert caught.value.folder == folder
     assert caught.value.exit_code == 130
-    assert [path.name for path in folder.glob("state-*")] == ["state-7.safetensors"]
-    assert json.loads((folder / "state.json").read_text())["tensors"] == "state-7.safetensors"
+    assert [path.name for path in folder.glob("state-*")] == ["state-11.safetensors"]
+    assert json.loads((folder / "state.json").read_text())["tensors"] == "state-11.safetensors"
+
+
+def test_moments_go_back_to_the_parameters_they_came_from() -> None:
+    """Also where one name begins like another."""
+    values = {"weight.1": 1.0, "weight.10": 2.0, "weight": 3.0, "still": 0.0}
+    named = {name: torch.nn.Parameter(torch.tensor([value])) for name, value in values.items()}
+    optimizer = torch.optim.AdamW(named.values(), lr=0.1)
+    for name, parameter in named.items():
+        if name != "still":
+            parameter.grad = parameter.detach().clone()
+    optimizer.step()
+    again = {name: torch.nn.Parameter(torch.tensor([value])) for name, value in values.items()}
+    other = torch.optim.AdamW(again.values(), lr=0.1)
+    restore_optimizer(other, again, optimizer_tensors(optimizer, named))
+    assert other.state.get(again["still"]) is None
+    for name in ("weight", "weight.1", "weight.10"):
+        found = other.state[again[name]]
+        assert found.keys() == {"step", "exp_avg", "exp_avg_sq"}
+        assert (float(found["step"]), float(found["exp_avg"])) == (1.0, pytest.approx(0.1 * values[name]))
 
 
 def test_rows_that_changed_are_refused_by_the_name_of_their_task(place: Place) -> None:
