@@ -429,6 +429,15 @@ def test_batches_hold_as_many_rows_and_tokens_as_the_config_says(
     assert [rows for *_, rows in seen.steps] == sizes
 
 
+def test_an_epoch_has_as_many_batches_as_the_first_turn_wherever_the_rows_stand(place: Place) -> None:
+    """By tokens, turns differ in their batches; what the watcher was told at the beginning stays true."""
+    settings = {"batch_size": None, "batch_tokens": 14}
+    seen = place.learn({"a": place.task("twelve", 12)}, "turns", training=settings, phases=[{}] * 6)
+    first = seen.entries[0]["step"]
+    assert [entry["step"] for entry in seen.entries] == [first * phase for phase in range(1, 7)]
+    assert seen.began == [(first * 6, 0)]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_by_length_rows_of_one_length_share_a_batch(place: Place, seed: int) -> None:
     words = ["the", "fox", "dog", "over", "lazy", "quick", "brown", "jumps"]

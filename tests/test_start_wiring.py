@@ -50,6 +50,14 @@ def test_an_override_sets_one_value_and_leaves_the_rest() -> None:
     assert document["training"] == {"epochs": 5, "batch_size": 7}  # the caller's own stays as it is
 
 
+def test_an_override_is_read_as_toml_where_it_is_toml() -> None:
+    overrides = ['tasks.a.label="mood"', 'phases=[{tasks=["a"], epochs=2}]', "tasks.a.limit=8"]
+    experiment = parse_experiment({"tasks": TASKS}, overrides)
+    assert experiment.tasks["a"].to_dict()["label"] == "mood"
+    assert [(phase.tasks, phase.epochs) for phase in experiment.phases] == [(("a",), 2)]
+    assert experiment.tasks["a"].limit == 8
+
+
 def test_the_last_override_of_a_value_counts() -> None:
     found = parse_experiment({"tasks": TASKS}, ["training.epochs=9", "training.epochs=2"])
     assert found.training.epochs == 2
