@@ -21,6 +21,7 @@ import weft
 from weft.checkpoints.hf import read_file, write_encoder
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
+from weft.metrics import bootstrap
 from weft.network import Network
 from weft.tensors import Batch
 from weft.text.tokenizer import Tokenizer
@@ -114,8 +115,11 @@ class Recorder(Watcher):
             return real(network, batch)
 
         hooks = [register_optimizer_step_pre_hook(self._before), register_optimizer_step_post_hook(self._after)]
+        draw = bootstrap._resamples
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Network, "forward", forward)
+            # Intervals, which are tested elsewhere, would take half of the time.
+            patch.setattr(bootstrap, "_resamples", lambda size, seed, _: draw(size, seed, 20))
             try:
                 yield
             finally:

@@ -82,7 +82,6 @@ def assert_same(found: Update, expected: Update) -> None:
 @pytest.mark.parametrize(
     ("stop", "step", "updates"),
     [
-        pytest.param(1, 2, 1, id="after the first update"),
         pytest.param(4, 4, 2, id="within the first epoch"),
         pytest.param(9, 9, 5, id="at its end"),
         pytest.param(12, 13, 7, id="within the second"),
