@@ -110,7 +110,6 @@ class Loop:
 
     def _run_phase(self, phase: Phase, interruption: Interruption) -> None:
         names = self._names(phase)
-        self.position.stopped = "finished"
         set_trainable(self.network, phase.train_layers if phase.train_layers is not None else self._train_layers())
         self.parameters = {
             **{name: p for name, p in self.network.named_parameters() if p.requires_grad},
@@ -128,6 +127,7 @@ class Loop:
             self.restored = {}
             if self.position.stopping:
                 stopping.load_state_dict(self.position.stopping)
+        self.position.stopped = "early" if stopping.done else "finished"  # done already: broken off at the very end
         orders = self._orders(phase)
         accumulate = self.settings.accumulate or (len(names) if self.settings.conflict == "pcgrad" else 1)
         self.total_updates = sum(-(-len(order) // accumulate) for order in orders)
