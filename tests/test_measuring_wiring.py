@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 from scipy import stats
 from scipy.sparse import csr_array
 from sklearn import metrics as sk
@@ -25,6 +26,8 @@ from typer.testing import CliRunner
 
 import weft
 from weft.cli import main as cli
+from weft.reports.card import render_card
+from weft.reports.html import render
 from weft.training.progress import Watcher
 
 Row = dict[str, Any]
@@ -106,6 +109,21 @@ DEV_ROWS = 15
 ENCODER = {"layers": 2, "width": 32}
 
 
+def train(folder: Path, encoder: str, tasks: Row, name: str = "run", **more: Any) -> Path:
+    training = {"epochs": 1, "batch_size": 10, "learning_rate": 1e-3, **more.pop("training", {})}
+    document = {"encoder": {"from": encoder}, "tasks": tasks, "training": training, **more}
+    weft.train(document, folder / name, data=folder, device="cpu", watcher=Watcher())
+    return folder / name
+
+
+def predict(model: Path, file: Path, output: Path) -> list[Row]:
+    """The rows of a file with the answers of `weft predict`, which replace the columns they are named like."""
+    arguments = ["predict", model, "--input", file, "--output", output, "--scores", "--device", "cpu"]
+    done = CliRunner().invoke(cli.app, list(map(str, arguments)))
+    assert done.exit_code == 0
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
 class Finished:
     """A run of every kind of task, once reported on test rows and once, as `…_dev`, on dev rows."""
 
@@ -119,10 +137,8 @@ class Finished:
         tasks = {kind + PARTS[part]: {**KINDS[kind], **files} for kind, part in EVERY}
         for kind in FITTED:
             del tasks[f"{kind}_dev"]["test"]
-        training = {"epochs": 1, "batch_size": 10, "learning_rate": 1e-3, "dev_rows": DEV_ROWS}
-        document = {"encoder": {"from": encoder}, "tasks": tasks, "training": training, "seed": seed}
-        self.data, self.folder, self.encoder = folder, folder / "run", encoder
-        weft.train(document, self.folder, data=folder, device="cpu", watcher=Watcher())
+        self.data, self.encoder = folder, encoder
+        self.folder = train(folder, encoder, tasks, seed=seed, training={"dev_rows": DEV_ROWS})
         self.report = read_json(self.folder / "report.json")
         self.targets = read_json(self.folder / "weft.json")["targets"]
         self.unfitted = unfit(self.folder, folder / "unfitted")
@@ -131,12 +147,8 @@ class Finished:
 
     def _say(self, fitted: bool, part: str) -> list[Row]:
         """What the model answers to the rows of a part, with or without what was fitted on dev rows."""
-        output = self.data / f"{fitted}-{part}.jsonl"
         folder = self.folder if fitted else self.unfitted
-        arguments = ["predict", folder, "--input", self.data / f"{part}.jsonl", "--output", output, "--scores"]
-        done = CliRunner().invoke(cli.app, [str(one) for one in (*arguments, "--device", "cpu")])
-        assert done.exit_code == 0
-        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        return predict(folder, self.data / f"{part}.jsonl", self.data / f"{fitted}-{part}.jsonl")
 
     def answers(self, task: str, part: str, fitted: bool) -> list[Any]:
         return [row[task] for row in self.say(fitted, part)]
@@ -585,3 +597,162 @@ def test_baselines_learn_from_training_rows_and_are_measured_on_the_reported_one
     for name, answer in (("majority", commonest), (method, without_encoder)):
         assert baselines[name] == pytest.approx(measure(kind, rows, answer(kind, train, rows)), rel=1e-5, abs=1e-7)
     assert baselines[method] != baselines["majority"]
+
+
+# What else is kept
+
+
+@pytest.fixture(scope="module")
+def opposed(finished: Finished) -> Path:
+    """A run of two tasks on one head with opposite answers: what makes one better makes the other worse."""
+    for part in ("train", "dev"):
+        both = [{**row, "anti": "no" if row["mood"] == "yes" else "yes"} for row in finished.rows[part]]
+        write_rows(finished.data / f"opposed-{part}.jsonl", both)
+    head = {"kind": "linear", "dropout": 0.0, "share": "one"}
+    files = {"train": "opposed-train.jsonl", "dev": "opposed-dev.jsonl"}
+    tasks = {name: {"kind": "classification", "label": name, "head": head, **files} for name in ("mood", "anti")}
+    return train(
+        finished.data,
+        finished.encoder,
+        tasks,
+        "opposed",
+        phases=[{"tasks": ["mood"], "epochs": 3}, {"tasks": ["anti"], "epochs": 3}],
+        training={"choose_by": "mood", "learning_rate": 5e-3, "baselines": False},
+    )
+
+
+@pytest.mark.parametrize("name", ["mood", "anti"])
+def test_the_weights_best_for_each_task_are_kept_with_their_own_calibration(
+    finished: Finished, opposed: Path, name: str, tmp_path: Path
+) -> None:
+    report = read_json(opposed / "report.json")
+    values = [entry["dev"][name] for entry in report["history"]]
+    entry = report["history"][values.index(max(values))]
+    folder = opposed if name == "mood" else opposed / "best" / name
+    best = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": max(values)}
+    assert report["best"][name] == best | {"folder": folder.relative_to(opposed).as_posix()}
+    if name == "mood":
+        assert report["best"]["overall"] == best
+    plain = unfit(folder, tmp_path / "plain")
+    file = finished.data / "opposed-dev.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    answers = [row[name] for row in predict(plain, file, tmp_path / "answers.jsonl")]
+    scores = label_scores([row[name] for row in rows], [one["label"] for one in answers])
+    assert scores["f1_macro"] == pytest.approx(max(values))
+    temperature = read_json(folder / "weft.json")["targets"][name]["temperature"]
+    assert temperature == pytest.approx(best_temperature(name, rows, answers), rel=0.03)
+    assert temperature != 1.0
+
+
+def test_without_baselines_there_are_none_and_the_gain_is_told_of_no_task(finished: Finished, opposed: Path) -> None:
+    report = read_json(opposed / "report.json")
+    assert all(task["result"]["baselines"] == {} for task in report["tasks"].values())
+    assert (opposed / "report.html").read_text(encoding="utf-8") == render(report)
+    row = render_card(report).split("## Results")[1].split("\n| `mood` |")[1].split("\n")[0]
+    assert row.count("–") == 2
+
+
+def test_page_and_card_are_those_of_the_record(finished: Finished) -> None:
+    assert (finished.folder / "report.html").read_text(encoding="utf-8") == render(finished.report)
+    assert (finished.folder / "README.md").read_text(encoding="utf-8") == render_card(finished.report)
+
+
+def test_weft_evaluate_measures_on_the_test_rows_and_where_there_are_none_on_the_dev_rows(
+    finished: Finished, tmp_path: Path
+) -> None:
+    file = tmp_path / "scores.json"
+    arguments = ["evaluate", str(finished.folder), "-t", "mood", "-t", "mood_dev", "--json", str(file)]
+    done = CliRunner().invoke(cli.app, [*arguments, "--device", "cpu"])
+    assert done.exit_code == 0
+    answers = {name: finished.answers(f"mood{end}", name, fitted=True) for name, end in PARTS.items()}
+    wanted = {f"mood{end}": measure("mood", finished.rows[part], answers[part]) for part, end in PARTS.items()}
+    found = read_json(file)
+    assert found.keys() == wanted.keys()
+    for name, scores in wanted.items():
+        assert found[name] == pytest.approx(scores, rel=1e-5, abs=1e-7)
+
+
+# What is not told
+
+
+def secret_rows(part: str) -> list[Row]:
+    """Rows in which a word stands that occurs nowhere else; nothing is marked in the first."""
+    rows = []
+    for number in range(12 if part == "train" else 6):
+        words = ["the", "fox" if number % 2 else "dog", f"zq{part}{number}qz"]
+        text = " ".join(words)
+        marks = [[4, 7, words[1]]] if number else []
+        rows.append({"text": text, "other": text[::-1], "label": words[1], "spans": marks})
+    return rows
+
+
+@pytest.fixture
+def secretive(tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Runs `weft train` on rows with secret words."""
+    files = {}
+    for part in SIZES:
+        files[part] = f"{part}.jsonl"
+        write_rows(tmp_path / files[part], secret_rows(part))
+    kinds: Row = {
+        "what": {"kind": "classification"},
+        "pair": {"kind": "pair_classification", "text": ["text", "other"]},
+        "tags": {"kind": "tagging"},
+        "spans": {"kind": "spans"},
+        "tags_dev": {"kind": "tagging"},
+    }
+    tasks = {name: {**options, **files} for name, options in kinds.items()}
+    del tasks["tags_dev"]["test"]
+    training = {"epochs": 1, "batch_size": 4}
+
+    def call(**more: Any) -> Path:
+        document = {"encoder": {"from": small_encoder}, "tasks": tasks, "training": {**training, **more}}
+        (tmp_path / "secret.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
+        command = ["weft", "train", tmp_path / "secret.toml", "--output", tmp_path / "run", "--device", "cpu"]
+        monkeypatch.setattr("sys.argv", list(map(str, command)))
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert not caught.value.code
+        return tmp_path / "run"
+
+    return call
+
+
+def secrets(told: bytes) -> list[str]:
+    return sorted(set(re.findall(r"zq\w+\d+qz|zq\d+\w+qz", told.decode("utf-8", errors="replace").lower())))
+
+
+def test_no_text_of_the_data_is_written_or_printed_unless_asked_for(
+    secretive: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = secretive()
+    printed = "".join(capfd.readouterr())
+    assert "tags" in printed
+    assert secrets(printed.encode()) == []
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"report.html", "report.json", "README.md", "weft.json"} <= {path.name for path in files}
+    assert {path.name: secrets(path.read_bytes()) for path in files} == {path.name: [] for path in files}
+    assert b"contains texts of the data" not in (folder / "report.html").read_bytes()
+
+
+def test_as_many_texts_as_asked_for_are_shown_with_what_was_marked_and_found(
+    secretive: Callable[..., Path], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = secretive(samples=2)
+    assert secrets("".join(capfd.readouterr()).encode()) == []
+    shown = {path.name: found for path in folder.rglob("*") if path.is_file() and (found := secrets(path.read_bytes()))}
+    names = ["zqdev1qz", "zqdev2qz", "zqtest1qz", "zqtest2qz"]
+    assert shown == {"report.json": names, "report.html": names}
+    assert b"contains texts of the data" in (folder / "report.html").read_bytes()
+    report = read_json(folder / "report.json")
+    assert [name for name, task in report["tasks"].items() if "samples" in task] == ["tags", "spans", "tags_dev"]
+    for name, part in (("tags", "test"), ("spans", "test"), ("tags_dev", "dev")):
+        rows = secret_rows(part)[1:3]
+        answers = predict(folder, tmp_path / f"{part}.jsonl", tmp_path / "answers.jsonl")[1:3]
+        assert report["tasks"][name]["samples"] == [
+            {
+                "text": row["text"],
+                "gold": row["spans"],
+                "found": [[one["start"], one["end"], one["label"]] for one in answer[name]],
+            }
+            for row, answer in zip(rows, answers, strict=True)
+        ]
