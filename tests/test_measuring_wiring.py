@@ -284,7 +284,7 @@ def test_test_rows_are_answered_with_fitted_thresholds_and_dev_rows_without(
     name = kind + PARTS[part]
     answers = finished.answers(name, part, fitted=part == "test")
     reported = finished.report["tasks"][name]["result"]["measures"]["scores"]
-    assert reported == pytest.approx(measure(kind, finished.rows[part], answers), rel=1e-5, abs=1e-7)
+    assert reported == pytest.approx(measure(kind, finished.rows[part], answers), rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -306,10 +306,10 @@ def test_the_saved_model_measures_what_the_run_reported_intervals_included(finis
         reported = finished.report["tasks"][name]["result"]
         assert reported["metric"] == result.metric
         assert reported["rows"] == result.rows == SIZES[part]
-        assert reported["measures"]["scores"] == pytest.approx(result.measures.scores, rel=1e-6)
+        assert reported["measures"]["scores"] == pytest.approx(result.measures.scores, rel=1e-4, abs=1e-5)
         assert reported["measures"]["intervals"].keys() == result.measures.intervals.keys()
         for metric, ends in result.measures.intervals.items():
-            assert reported["measures"]["intervals"][metric] == pytest.approx(ends, rel=1e-6)
+            assert reported["measures"]["intervals"][metric] == pytest.approx(ends, rel=1e-4, abs=1e-5)
 
 
 def test_metrics_json_holds_the_reported_scores_of_every_task_in_order(finished: Finished) -> None:
@@ -365,6 +365,16 @@ def test_the_details_count_gold_by_row_and_answers_by_column(finished: Finished,
     assert sum(count for *_, count in details["reliability"]) == SIZES["test"]
 
 
+@pytest.mark.parametrize("kind", ["things", "pos", "marks", "nested", "links"])
+def test_the_details_of_labels_and_marks_count_the_gold(finished: Finished, kind: str) -> None:
+    details = finished.report["tasks"][kind]["result"]["measures"]["details"]
+    rows = finished.rows["test"]
+    marks = [name for row in rows for name in (row[kind] if kind in ("things", "pos") else [m[2] for m in row[kind]])]
+    supports = {label: table["support"] for label, table in details["per_class"].items()}
+    assert supports == {label: marks.count(label) for label in details["labels"]}
+    assert ("nested" in details) == (kind == "nested")
+
+
 # What was looked at while training
 
 
@@ -377,8 +387,8 @@ def test_weights_are_chosen_on_dev_rows_spread_evenly_by_the_metric_of_the_task(
     answers = evenly(finished.answers(name, "dev", fitted=False), DEV_ROWS)
     wanted = measure(kind, rows, answers)
     (entry,) = finished.report["history"]
-    assert entry["scores"][name] == pytest.approx(wanted, rel=1e-5, abs=1e-7)
-    assert entry["dev"][name] == pytest.approx(wanted[METRICS[kind]], rel=1e-5, abs=1e-7)
+    assert entry["scores"][name] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    assert entry["dev"][name] == pytest.approx(wanted[METRICS[kind]], rel=1e-4, abs=1e-5)
     assert finished.report["best"][name]["value"] == entry["dev"][name]
 
 
@@ -595,7 +605,7 @@ def test_baselines_learn_from_training_rows_and_are_measured_on_the_reported_one
     method = "lookup" if kind in ("pos", "marks", "nested", "links") else "tfidf"
     assert baselines.keys() == {"majority", method}
     for name, answer in (("majority", commonest), (method, without_encoder)):
-        assert baselines[name] == pytest.approx(measure(kind, rows, answer(kind, train, rows)), rel=1e-5, abs=1e-7)
+        assert baselines[name] == pytest.approx(measure(kind, rows, answer(kind, train, rows)), rel=1e-4, abs=1e-5)
     assert baselines[method] != baselines["majority"]
 
 
@@ -669,7 +679,7 @@ def test_weft_evaluate_measures_on_the_test_rows_and_where_there_are_none_on_the
     found = read_json(file)
     assert found.keys() == wanted.keys()
     for name, scores in wanted.items():
-        assert found[name] == pytest.approx(scores, rel=1e-5, abs=1e-7)
+        assert found[name] == pytest.approx(scores, rel=1e-4, abs=1e-5)
 
 
 # What is not told
@@ -756,3 +766,34 @@ def test_as_many_texts_as_asked_for_are_shown_with_what_was_marked_and_found(
             }
             for row, answer in zip(rows, answers, strict=True)
         ]
+
+
+def test_raw_text_is_measured_in_windows_of_rows(
+    tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(0)
+    for part, size in (("train", 40), ("dev", 30)):
+        lines = (" ".join(chance.choices(WORDS, k=9)) + ".\n" for _ in range(size))
+        (tmp_path / f"{part}.txt").write_text("".join(lines), encoding="utf-8")
+    options = {"kind": "masked_words", "train": "train.txt", "dev": "dev.txt"}
+    folder = train(tmp_path, small_encoder, {"t": options})
+    report = read_json(folder / "report.json")["tasks"]["t"]["result"]
+    assert report["baselines"].keys() == {"majority"}  # nothing without an encoder tells hidden words
+    assert report["rows"] > 4
+    model = weft.load(folder, device="cpu")
+    for window in (1, 3, 1024):
+        monkeypatch.setattr("weft.evaluate.WINDOW", window)
+        found = model.evaluate({"t": tmp_path / "dev.txt"})["t"]
+        assert found.rows == report["rows"]
+        assert found.measures.scores == pytest.approx(report["measures"]["scores"], rel=1e-4)
+
+
+def test_a_row_is_truncated_where_any_task_did_not_read_all_of_it(tmp_path: Path, small_encoder: str) -> None:
+    rows = [{"text": f"the {name} " + "quick " * size, "label": name} for name in ("fox", "dog") for size in (1, 9)]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    task = {"kind": "classification", "train": "rows.jsonl", "dev": "rows.jsonl"}
+    for name, order in (("first", ("short", "long")), ("last", ("long", "short"))):
+        tasks = {one: {**task, **({"max_length": 8} if one == "short" else {})} for one in order}
+        folder = train(tmp_path, small_encoder, tasks, name, training={"baselines": False})
+        answers = predict(folder, tmp_path / "rows.jsonl", tmp_path / "answers.jsonl")
+        assert [answer["truncated"] for answer in answers] == [False, True, False, True]
