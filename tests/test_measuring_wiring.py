@@ -131,6 +131,8 @@ class Finished:
         chance = random.Random(seed)
         often = {"train": 0.4, "dev": 0.6, "test": 0.7}
         self.rows = {part: draw(size, chance, often[part]) for part, size in SIZES.items()}
+        for row in (*self.rows["dev"], *self.rows["test"]):  # a word that training would tag otherwise
+            row["pos"] = ["A" if word == "lazy" else tag for word, tag in zip(row["words"], row["pos"], strict=True)]
         for part, rows in self.rows.items():
             write_rows(folder / f"{part}.jsonl", rows)
         files = {part: f"{part}.jsonl" for part in SIZES}
@@ -455,7 +457,10 @@ def test_the_threshold_of_two_labels_is_the_best_on_dev_rows_by_the_metric_of_th
     likely = [one["scores"]["yes"] for one in finished.answers(name, "dev", fitted=True)]
 
     def value(threshold: float) -> float:
-        return measure(kind, rows, [{"label": "yes" if p >= threshold else "no"} for p in likely])[METRICS[kind]]
+        gold, given = [row[kind] for row in rows], ["yes" if p >= threshold else "no" for p in likely]
+        if METRICS[kind] == "accuracy":
+            return float(sk.accuracy_score(gold, given))
+        return float(sk.f1_score(gold, given, average="macro", zero_division=0))
 
     gaps = ((low, high) for low, high in pairwise(sorted(set(likely))) if high - low > 1e-5)  # wide enough to lie in
     found = finished.targets[name]["threshold"]
@@ -616,7 +621,10 @@ def test_baselines_learn_from_training_rows_and_are_measured_on_the_reported_one
 def opposed(finished: Finished) -> Path:
     """A run of two tasks on one head with opposite answers: what makes one better makes the other worse."""
     for part in ("train", "dev"):
-        both = [{**row, "anti": "no" if row["mood"] == "yes" else "yes"} for row in finished.rows[part]]
+        rows = finished.rows[part]
+        if part == "train":  # without noise, so that few steps are enough
+            rows = [{**row, "mood": "yes" if "fox" in row["words"] else "no"} for row in rows]
+        both = [{**row, "anti": "no" if row["mood"] == "yes" else "yes"} for row in rows]
         write_rows(finished.data / f"opposed-{part}.jsonl", both)
     head = {"kind": "linear", "dropout": 0.0, "share": "one"}
     files = {"train": "opposed-train.jsonl", "dev": "opposed-dev.jsonl"}
@@ -626,7 +634,7 @@ def opposed(finished: Finished) -> Path:
         finished.encoder,
         tasks,
         "opposed",
-        phases=[{"tasks": ["mood"], "epochs": 3}, {"tasks": ["anti"], "epochs": 3}],
+        phases=[{"tasks": ["mood"], "epochs": 4}, {"tasks": ["anti"], "epochs": 4}],
         training={"choose_by": "mood", "learning_rate": 5e-3, "baselines": False},
     )
 
@@ -638,7 +646,9 @@ def test_the_weights_best_for_each_task_are_kept_with_their_own_calibration(
     report = read_json(opposed / "report.json")
     values = [entry["dev"][name] for entry in report["history"]]
     entry = report["history"][values.index(max(values))]
-    folder = opposed if name == "mood" else opposed / "best" / name
+    same = entry["step"] == report["best"]["overall"]["step"]
+    folder = opposed if same else opposed / "best" / name
+    assert name == "anti" or same
     best = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": max(values)}
     assert report["best"][name] == best | {"folder": folder.relative_to(opposed).as_posix()}
     if name == "mood":

@@ -323,7 +323,7 @@ def test_an_interval_holds_the_middle_95_percent_of_the_draws(kind: str) -> None
     metric = names.get(kind, "recall")
     given = [right if row % 4 else wrong.get(kind, []) for row in range(400)]
     low, high = target.measure([one] * 400, given).intervals[metric]
-    assert (low, high) == pytest.approx((0.75 - 1.96 * 0.0217, 0.75 + 1.96 * 0.0217), abs=0.012)
+    assert (low, high) == pytest.approx((0.75 - 1.96 * 0.0217, 0.75 + 1.96 * 0.0217), abs=0.005)
 
 
 def test_the_interval_of_a_correlation_is_that_of_pairs_drawn_together() -> None:
@@ -354,6 +354,9 @@ def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
     assert same.scores == pytest.approx({"accuracy": 1.0, "perplexity": 2.0, "likelihood": 0.5})
     assert same.intervals["perplexity"] == pytest.approx((2.0, 2.0))
     assert same.intervals.keys() == {"accuracy", "perplexity", "likelihood"}
+    halves = [Told((1, row % 2, math.log(0.5))) for row in range(400)]
+    found = HiddenTarget().measure([0.0] * 400, halves).intervals["accuracy"]
+    assert found == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.01)
     mixed = HiddenTarget(beside=True).measure([0.0] * 3, [sure, lost, Told()], intervals=False)
     geometric = (0.5**4 * 0.125**2) ** (1 / 6)
     assert mixed.scores == pytest.approx(
