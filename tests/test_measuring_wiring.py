@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 
 import weft
 from weft.cli import main as cli
+from weft.errors import DataError
 from weft.reports.card import render_card
 from weft.reports.html import render
 from weft.training.progress import Watcher
@@ -621,20 +622,22 @@ def test_baselines_learn_from_training_rows_and_are_measured_on_the_reported_one
 def opposed(finished: Finished) -> Path:
     """A run of two tasks on one head with opposite answers: what makes one better makes the other worse."""
     for part in ("train", "dev"):
-        rows = finished.rows[part]
-        if part == "train":  # without noise, so that few steps are enough
-            rows = [{**row, "mood": "yes" if "fox" in row["words"] else "no"} for row in rows]
-        both = [{**row, "anti": "no" if row["mood"] == "yes" else "yes"} for row in rows]
+        said = [{"fox", "dog"} <= {*row["words"]} for row in finished.rows[part]]  # seldom: the prior alone tells most
+        both = [
+            {**row, "mood": "yes" if seldom else "no", "anti": "no" if seldom else "yes"}
+            for row, seldom in zip(finished.rows[part], said, strict=True)
+        ]
         write_rows(finished.data / f"opposed-{part}.jsonl", both)
     head = {"kind": "linear", "dropout": 0.0, "share": "one"}
     files = {"train": "opposed-train.jsonl", "dev": "opposed-dev.jsonl"}
-    tasks = {name: {"kind": "classification", "label": name, "head": head, **files} for name in ("mood", "anti")}
+    options = {"kind": "classification", "metric": "accuracy", "head": head, **files}
+    tasks = {name: {**options, "label": name} for name in ("mood", "anti")}
     return train(
         finished.data,
         finished.encoder,
         tasks,
         "opposed",
-        phases=[{"tasks": ["mood"], "epochs": 4}, {"tasks": ["anti"], "epochs": 4}],
+        phases=[{"tasks": ["mood"], "epochs": 3}, {"tasks": ["anti"], "epochs": 3}],
         training={"choose_by": "mood", "learning_rate": 5e-3, "baselines": False},
     )
 
@@ -646,9 +649,7 @@ def test_the_weights_best_for_each_task_are_kept_with_their_own_calibration(
     report = read_json(opposed / "report.json")
     values = [entry["dev"][name] for entry in report["history"]]
     entry = report["history"][values.index(max(values))]
-    same = entry["step"] == report["best"]["overall"]["step"]
-    folder = opposed if same else opposed / "best" / name
-    assert name == "anti" or same
+    folder = opposed if name == "mood" else opposed / "best" / name
     best = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": max(values)}
     assert report["best"][name] == best | {"folder": folder.relative_to(opposed).as_posix()}
     if name == "mood":
@@ -658,7 +659,7 @@ def test_the_weights_best_for_each_task_are_kept_with_their_own_calibration(
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     answers = [row[name] for row in predict(plain, file, tmp_path / "answers.jsonl")]
     scores = label_scores([row[name] for row in rows], [one["label"] for one in answers])
-    assert scores["f1_macro"] == pytest.approx(max(values))
+    assert scores["accuracy"] == pytest.approx(max(values))
     temperature = read_json(folder / "weft.json")["targets"][name]["temperature"]
     assert temperature == pytest.approx(best_temperature(name, rows, answers), rel=0.03)
     assert temperature != 1.0
@@ -807,3 +808,11 @@ def test_a_row_is_truncated_where_any_task_did_not_read_all_of_it(tmp_path: Path
         folder = train(tmp_path, small_encoder, tasks, name, training={"baselines": False})
         answers = predict(folder, tmp_path / "rows.jsonl", tmp_path / "answers.jsonl")
         assert [answer["truncated"] for answer in answers] == [False, True, False, True]
+
+
+def test_every_task_asked_for_must_be_able_to_read_what_is_given(finished: Finished) -> None:
+    asked = ["predict", str(finished.folder), "--text", "the fox", "-t", "mood", "--device", "cpu"]
+    assert CliRunner().invoke(cli.app, asked).exit_code == 0
+    done = CliRunner().invoke(cli.app, [*asked, "-t", "same"])
+    assert isinstance(done.exception, DataError)
+    assert "same reads two texts" in str(done.exception)

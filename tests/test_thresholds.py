@@ -357,6 +357,8 @@ def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
     halves = [Told((1, row % 2, math.log(0.5))) for row in range(400)]
     found = HiddenTarget().measure([0.0] * 400, halves).intervals["accuracy"]
     assert found == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.01)
+    few = HiddenTarget().measure([0.0] * 4, [Told(), sure, Told(), Told()])  # in short rows nothing may be hidden
+    assert few.intervals["accuracy"] == (1.0, 1.0)
     mixed = HiddenTarget(beside=True).measure([0.0] * 3, [sure, lost, Told()], intervals=False)
     geometric = (0.5**4 * 0.125**2) ** (1 / 6)
     assert mixed.scores == pytest.approx(
