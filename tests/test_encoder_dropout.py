@@ -23,13 +23,22 @@ WIDTH = HEADS * DEPTH
 ROWS = 96
 
 
-class OneHotValues(Seams):
-    """Makes the values of a row's token j one-hot at j in every head: what is gathered are then the weights used."""
+class GivenValues(Seams):
+    """Gives the tokens of every row the same values, (S, D), in every head."""
+
+    def __init__(self, values: Tensor) -> None:
+        super().__init__()
+        self.values = values
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        return q, k, torch.eye(DEPTH)[batch.positions].repeat(1, HEADS)
+        return q, k, self.values[batch.positions].repeat(1, HEADS)
+
+
+def one_hot_values() -> Seams:
+    """Token j has a one at j: what is gathered are then the weights used."""
+    return GivenValues(torch.eye(DEPTH))
 
 
 def square_batch(task: str = "") -> Batch:
@@ -68,8 +77,23 @@ def test_attention_in_training_drops_weights_after_the_scaled_softmax(p: float, 
     torch.manual_seed(seed)
     layer = build_attention(p).train()
     x = 3 * torch.randn(ROWS * DEPTH, WIDTH)
-    gathered, _ = layer(x, square_batch(), OneHotValues())
+    gathered, _ = layer(x, square_batch(), one_hot_values())
     assert_dropped(weights_used(gathered), softmax_by_hand(layer, x), p)
+
+
+def test_every_layer_of_an_encoder_drops_attention_by_its_own_share_and_not_that_of_hidden_states() -> None:
+    torch.manual_seed(0)
+    dropout: dict[str, Any] = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.4}
+    shape: dict[str, Any] = {"hidden_size": WIDTH, "num_attention_heads": HEADS, "initializer_range": 0.5}
+    encoder = Encoder(EncoderConfig(vocab_size=50, num_hidden_layers=2, **shape, **dropout)).train()
+    seen: list[tuple[SelfAttention, Tensor, Tensor]] = []
+    for block in encoder.blocks:
+        block.attention.output = nn.Identity()
+        block.attention.register_forward_hook(lambda layer, inputs, out: seen.append((layer, inputs[0], out[0])))
+    encoder(pack(torch.randint(50, (ROWS, DEPTH)).tolist()), one_hot_values())
+    assert len(seen) == 2
+    for layer, x, gathered in seen:
+        assert_dropped(weights_used(gathered), softmax_by_hand(layer, x), 0.4)
 
 
 @pytest.mark.parametrize(("p", "training"), [(0.4, False), (0.0, True)])
@@ -77,7 +101,7 @@ def test_attention_drops_nothing_in_evaluation_or_where_the_share_is_zero(p: flo
     torch.manual_seed(0)
     layer = build_attention(p).train(training)
     x = 3 * torch.randn(ROWS * DEPTH, WIDTH)
-    gathered, _ = layer(x, square_batch(), OneHotValues())
+    gathered, _ = layer(x, square_batch(), one_hot_values())
     torch.testing.assert_close(weights_used(gathered), softmax_by_hand(layer, x), rtol=1e-5, atol=1e-6)
 
 
@@ -89,10 +113,20 @@ def test_with_dropout_rows_of_several_lengths_gather_from_themselves_in_their_ow
     torch.testing.assert_close(attend(q, k, v, HEADS, batch, p=1e-6), plain, rtol=1e-5, atol=1e-5)  # drops none
 
 
-def build_labels(layers: Any = "all") -> Seams:
+def test_what_attention_drops_is_lost_to_all_values_alike() -> None:
+    torch.manual_seed(0)
+    gathered, _ = build_attention(0.4).train()(
+        3 * torch.randn(ROWS * DEPTH, WIDTH), square_batch(), GivenValues(torch.ones(DEPTH, DEPTH))
+    )
+    sums = gathered.view(-1, DEPTH)
+    torch.testing.assert_close(sums, sums[:, :1].expand_as(sums))
+    assert sums.std() > 0.1
+
+
+def build_labels() -> Seams:
     """Label attention for a task of three labels."""
     config = EncoderConfig(hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=1, initializer_range=1.0)
-    options = parse(Conditioning, {"kind": "label_attention", "layers": layers})
+    options = parse(Conditioning, "label_attention")
     return options.build(Blueprint(config, ("t",), {"t": ("x", "y", "z")}))
 
 
@@ -101,7 +135,7 @@ def test_label_attention_drops_weights_in_training_only_and_shows_them_whole(tra
     torch.manual_seed(0)
     layer, p = build_attention(0.25).train(training), 0.25
     x, batch = 3 * torch.randn(ROWS * DEPTH, WIDTH), square_batch("t")
-    gathered, shown = layer(x, batch, CombinedSeams([OneHotValues(), build_labels()]), show=True)
+    gathered, shown = layer(x, batch, CombinedSeams([one_hot_values(), build_labels()]), show=True)
     used = weights_used(gathered)[:, :, 0]  # (B, N, S): what the first token looked at
     whole = shown.weights.view(ROWS, DEPTH, HEADS).transpose(1, 2)
     torch.testing.assert_close(whole.sum(-1), torch.ones(ROWS, HEADS))
