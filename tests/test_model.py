@@ -17,10 +17,17 @@ from weft.records import Example
 from weft.training.progress import Watcher
 
 TEXTS = ["the quick fox", "a lazy dog", "don't jump over the lazy brown dog", "fox"]
-ROWS = [
-    {"text": f"the {word} {animal}", "animal": animal}
-    for word in ("quick", "lazy", "brown")
-    for animal in ("fox", "dog")
+PHRASES = [(f"the {word} {animal}", animal) for word in ("quick", "lazy", "brown") for animal in ("fox", "dog")]
+ROWS: list[dict[str, Any]] = [
+    {
+        "text": text,
+        "animal": animal,
+        "sentence1": text,
+        "sentence2": PHRASES[number - 1][0],
+        "score": number % 3,
+        "spans": [[len(text) - 3, len(text), "animal"], *([[0, 3, "word"]] if number % 2 else [])],
+    }
+    for number, (text, animal) in enumerate(PHRASES)
 ]
 
 
