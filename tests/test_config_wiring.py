@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 import torch
 
 from weft.conditioning import Conditioning
+from weft.conditioning.combined import Combined
+from weft.conditioning.lora import Lora
+from weft.conditioning.task_input import TaskInput
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
@@ -106,6 +111,20 @@ def test_an_override_that_cannot_be_is_named(override: str, said: str) -> None:
     assert str(caught.value) == f"--set {override!r}" + (" " if said.startswith("has") else ": ") + said + (
         ", for example training.epochs=5" if said.startswith("has") else ""
     )
+
+
+def test_a_list_of_methods_is_all_of_them_in_order() -> None:
+    several = parse_experiment({**PLAIN, "conditioning": ["task_input", {"kind": "lora", "rank": 2}]}).conditioning
+    assert isinstance(several, Combined)
+    assert several.methods == (TaskInput(), Lora(rank=2))
+
+
+def test_a_config_survives_the_way_through_the_file_that_a_run_keeps() -> None:
+    phases = [{"tasks": ["x"], "sampling": "proportional"}, {"epochs": 2}]
+    document = {**plain(loss="focal", pooling="cls"), "conditioning": ["task_input", "pal"], "phases": phases}
+    experiment = parse_experiment(document)
+    assert parse_experiment(tomllib.loads(tomli_w.dumps(experiment.to_dict()))) == experiment
+    assert "max_length" not in experiment.to_dict()["tasks"]["x"]  # TOML has no word for what is not set
 
 
 # faults
