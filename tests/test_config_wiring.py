@@ -261,13 +261,8 @@ def test_a_task_is_chosen_by_its_own_metric_or_its_kinds(build: Any) -> None:
 
 
 def test_several_tasks_of_one_pass_each_get_the_layers_they_need(build: Any) -> None:
-    network = build(
-        {
-            "deep": {"pooling": {"kind": "last_layers", "count": 3}},
-            "plain": {},
-            "two": {"pooling": {"kind": "last_layers", "count": 2}},
-        }
-    )
+    deep, two = ({"pooling": {"kind": "last_layers", "count": count}} for count in (3, 2))
+    network = build({"plain": {}, "two": two, "deep": deep})
     readings = network.encode("plain", [Content(("the quick fox",)), Content(("dog",))])
     batches = {name: network.collate(name, readings) for name in network.tasks}
     with torch.inference_mode():
@@ -277,6 +272,30 @@ def test_several_tasks_of_one_pass_each_get_the_layers_they_need(build: Any) -> 
         states = network.encoder(batches["plain"], layers=(1, 2, 3))
         firsts = torch.stack([states.layers[layer][states.batch.starts] for layer in (2, 3)]).mean(0)
         torch.testing.assert_close(together["two"].values, network.heads[network.head_of("two")](firsts))
+
+
+def test_tasks_of_one_pass_each_read_their_own_words_and_spans(tiny_tokenizers: dict[str, Tokenizer]) -> None:
+    torch.manual_seed(0)
+    tokenizer = tiny_tokenizers["wordpiece"]
+    shape: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
+    config = EncoderConfig(vocab_size=tokenizer.size, num_hidden_layers=1, max_position_embeddings=24, **shape)
+    kinds = {"label": "classification", "tags": "tagging", "spans": "spans", "wide": "spans"}
+    tasks = {name: parse(Task, {"kind": kind}) for name, kind in kinds.items()}
+    tasks["spans"] = parse(Task, {"kind": "spans", "max_width": 2})
+    marks = [((0, 1, "x"),), ((0, 1, "y"),)]
+    targets = {name: task.learn(["a", "b"] if name == "label" else marks) for name, task in tasks.items()}
+    network = Network(Encoder(config), tokenizer, tasks, targets).eval()
+    texts = [Content(("the quick fox jumps",)), Content(("dog",)), Content(("lazy dog",))]
+    batches = {name: network.collate(name, network.encode(name, texts)) for name in tasks}
+    with torch.inference_mode():
+        together = network.scores(batches)
+        for name, batch in batches.items():
+            alone = network(batch)
+            torch.testing.assert_close(together[name].values, alone.values, rtol=1e-5, atol=1e-6)
+            assert together[name].sizes == alone.sizes
+    assert together["spans"].sizes == (4 + 3, 1, 2 + 1)
+    assert together["wide"].sizes == (4 + 3 + 2 + 1, 1, 2 + 1)
+    assert together["label"].sizes == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
