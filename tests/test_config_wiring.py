@@ -20,11 +20,13 @@ from weft.errors import ConfigError
 from weft.experiment import apply_override, data_folder, parse_experiment
 from weft.heads.mlp import Mlp
 from weft.losses.focal import Focal
-from weft.network import Network
+from weft.network import Network, draw_blueprint
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
 from weft.records import Content
 from weft.spec import parse
+from weft.targets.labels import LabelsTarget
+from weft.targets.score import ScoreTarget
 from weft.tasks import Task
 from weft.text.tokenizer import Tokenizer
 
@@ -296,6 +298,38 @@ def test_tasks_of_one_pass_each_read_their_own_words_and_spans(tiny_tokenizers: 
     assert together["spans"].sizes == (4 + 3, 1, 2 + 1)
     assert together["wide"].sizes == (4 + 3 + 2 + 1, 1, 2 + 1)
     assert together["label"].sizes == (1, 1, 1)
+
+
+def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build: Any) -> None:
+    tasks = {
+        "text": {},
+        "cross": {"kind": "pair_classification", "encode": "cross"},
+        "siamese": {"kind": "pair_classification", "encode": "siamese"},
+    }
+    network = build(tasks, "label_attention")
+    seams = network.conditioner
+    assert (seams.names, seams.siamese, seams.several) == (dict.fromkeys(tasks, ("a", "b")), {"siamese"}, set())
+    losses = {name: network.extra_loss(name) for name in tasks}
+    assert [losses[name] is None for name in tasks] == [False, False, True]
+    several = draw_blueprint(
+        network.encoder.config,
+        {"many": parse(Task, {"kind": "classification", "multilabel": True}), "how": parse(Task, "similarity")},
+        {"many": LabelsTarget.learn([("a",), ("b",)], None), "how": ScoreTarget.learn([0.0, 1.0], None, "linear")},
+    )
+    assert (several.several, several.labels) == ({"many"}, {"many": ("a", "b")})
+    assert (several.tasks, several.siamese) == (("many", "how"), {"how"})
+
+
+def test_a_batch_of_pairs_keeps_its_segments_its_task_and_the_number_of_its_answers(build: Any) -> None:
+    network = build({"p": {"kind": "pair_classification"}})
+    readings = network.encode("p", [Content(("the quick fox", "dog")), Content(("lazy", "the dog"))])
+    batch = network.collate("p", readings)
+    for number, reading in enumerate(readings):
+        row = reading.rows[0]
+        places = slice(int(batch.starts[number]), int(batch.starts[number]) + len(row.ids))
+        assert (batch.ids[places].tolist(), batch.segments[places].tolist()) == (row.ids, row.segments)
+        assert set(row.segments) == {0, 1}
+    assert (batch.task, batch.answers) == ("p", (1, 1))
 
 
 @pytest.mark.parametrize(
