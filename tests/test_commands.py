@@ -22,6 +22,7 @@ import weft
 from weft.checkpoints.hf import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
+from weft.devices import choose_device
 from weft.reports.table import verdict
 from weft.training.progress import RichWatcher, Watcher
 
@@ -244,6 +245,31 @@ def test_brackets_in_the_name_of_an_output_are_printed_as_they_are(trained: Trai
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         show_run(folder)
     assert f"model and report: {folder} (open {folder / 'report.html'})" in err.getvalue()
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "predict", "embed"])
+def test_a_device_that_is_asked_for_is_never_another(
+    trained: Trained, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    arguments: dict[str, tuple[object, ...]] = {
+        "train": (home / "triage.toml", "-o", tmp_path / "model"),
+        "evaluate": (trained.folder,),
+        "predict": (trained.folder, "--text", "fox"),
+        "embed": (trained.folder, "-i", home / "rows" / "test.csv", "-o", tmp_path / "vectors.npy"),
+    }
+    done = run(command, *arguments[command], "--device", "cuda")
+    assert (done.code, done.out) == (1, "")
+    assert "--device cuda was asked for, but torch sees no GPU here" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("auto", "cuda"), ("cuda", "cuda"), ("cpu", "cpu")])
+def test_a_gpu_is_taken_unless_the_processor_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, wanted: Any, found: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert choose_device(wanted).type == found
 
 
 @pytest.mark.parametrize("tracker", ["tensorboard", "mlflow", "wandb"])
