@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import shutil
 import signal
 import sys
 import tomllib
@@ -187,15 +188,17 @@ def bare(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """The model of `triage.toml` without baselines, one task without a dev file, where the command puts it."""
     here = tmp_path_factory.mktemp("bare")
     changes = ("--set", "training.baselines=false", "--set", "tasks.odd.dev=0.3")
+    shutil.copytree(home / "rows", here / "moved")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        return Trained(run("train", home / "triage.toml", "--data", home / "rows", *changes), here / "runs" / "triage")
+        return Trained(run("train", home / "triage.toml", "--data", "moved", *changes), here / "runs" / "triage")
 
 
 def test_train_without_output_makes_a_folder_of_the_configs_name_in_runs(bare: Trained) -> None:
     assert bare.done.code == 0
     assert (bare.folder / "weft.json").is_file()
     assert f"model and report: {Path('runs/triage')} (open" in bare.done.err
+    assert bare.record["data"] == str((bare.folder.parent.parent / "moved").resolve())
 
 
 def test_train_without_baselines_says_that_nothing_was_compared(bare: Trained) -> None:
@@ -366,6 +369,18 @@ def test_predict_answers_as_python_does_and_gives_all_scores_only_where_asked(tr
     answer = model.predict([("fox", "dog")])[0]
     assert pair == {"text": "fox", "text_pair": "dog", **answer, "truncated": False}
     assert list(answer) == ["same"]
+
+
+def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_named(
+    trained: Trained, tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text("text\nfox\n", encoding="utf-8")
+    some = run("predict", trained.folder, "-i", tmp_path / "new.csv")
+    assert list(json.loads(some.out)) == ["text", "fox", "odd", "truncated"]
+    assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(some.err.split())
+    named = run("predict", trained.folder, "-i", tmp_path / "new.csv", "--task", "fox", "--task", "same")
+    assert (named.code, named.out) == (1, "")
+    assert "task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text" in named.err
 
 
 def test_predict_says_how_many_rows_went_where_in_one_piece(trained: Trained, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import torch
 import weft
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.network import Network, load_network
+from weft.predict_files import passes_note, read_inputs
 from weft.records import Example
 from weft.training.progress import Watcher
 
@@ -48,6 +49,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> weft.
         "tasks": {
             "marks": {"kind": "spans", "max_width": 3, "size": 8, **files},
             "animal": {"kind": "classification", "label": "animal", **files},
+            "tags": {"kind": "tagging", "decoder": "greedy", **files},
             "alike": {"kind": "similarity", "output": "linear", **files},
         },
         "training": {"epochs": 1, "baselines": False},
@@ -72,7 +74,7 @@ def answers(model: weft.Model) -> dict[str, Any]:
 
 
 def test_a_model_names_its_tasks_in_the_order_of_the_config(model: weft.Model) -> None:
-    assert model.tasks == ["marks", "animal", "alike"]
+    assert model.tasks == ["marks", "animal", "tags", "alike"]
 
 
 def test_a_saved_model_answers_as_before_bit_for_bit(model: weft.Model, saved: Path) -> None:
@@ -145,7 +147,7 @@ def test_evaluate_takes_a_file_or_examples_and_refuses_unknown_tasks(model: weft
     right = sum(one == row["animal"] for one, row in zip(given, ROWS, strict=True)) / len(ROWS)
     assert by_file.measures.scores["accuracy"] == pytest.approx(right)
     assert by_file.rows == len(ROWS)
-    with pytest.raises(ConfigError, match="no task 'animl'; it has: marks, animal, alike; did you mean 'animal'"):
+    with pytest.raises(ConfigError, match="no task 'animl'; it has: marks, animal, tags, alike; did you mean 'animal'"):
         model.evaluate({"animl": examples})
 
 
@@ -154,6 +156,19 @@ def test_inspect_looks_at_the_layer_asked_for_and_else_at_the_last(model: weft.M
     assert model.inspect(TEXTS[0], task="animal", layer=0).layer == 0
     with pytest.raises(ConfigError, match="layer"):
         model.inspect(TEXTS[0], task="animal", layer=2)
+
+
+def test_answers_come_in_the_order_of_the_tasks_whichever_share_a_pass(model: weft.Model) -> None:
+    assert [list(answer) for answer in model.predict(TEXTS)] == [["marks", "animal", "tags"]] * len(TEXTS)
+
+
+def test_more_passes_than_one_are_said_with_their_reason(model: weft.Model) -> None:
+    def note(*tasks: str) -> str | None:
+        return passes_note(model.network, read_inputs(model.network, tasks, text="fox"))
+
+    said = "since label_attention or how they read tells them apart"
+    assert note("marks", "animal", "tags") == f"3 tasks need 2 passes of the encoder, {said}"
+    assert note("marks", "tags") is None
 
 
 def test_texts_and_pairs_cannot_be_mixed(model: weft.Model) -> None:
