@@ -436,6 +436,9 @@ def test_check_of_an_encoder_that_is_not_there_still_looks_at_the_rows(home: Pat
     assert "encoder.from" in done.out
     assert ["rows", "40", "20", "20"] in cells(done.out)
     assert "1 fault, " in done.out
+    assert "without its tokenizer, texts were not held against the limit" in " ".join(
+        word for row in cells(done.out) for word in row if word != "encoder.from"
+    )
 
 
 # weft inspect, embed, vocab
@@ -471,6 +474,20 @@ def test_embed_takes_the_encoder_of_a_trained_model(trained: Trained, home: Path
     assert f"24 texts → {target}" in done.err
     texts = [row.split(",")[1] for row in (home / "rows" / "pairs.csv").read_text("utf-8").splitlines()[1:]]
     np.testing.assert_array_equal(np.load(target), weft.load(trained.folder).embed(texts))
+
+
+def test_embed_cuts_texts_as_asked(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(LONG + "\nfox\n", encoding="utf-8")
+    for kept in ("head", "tail", "head_tail"):
+        target = tmp_path / f"{kept}.npy"
+        command = ("embed", trained.folder, "-i", tmp_path / "long.txt", "-o", target, "--max-length", 6)
+        done = run(*command, "--truncation", kept)
+        assert f"1 of 2 texts were longer than 6 tokens and were cut ({kept} kept)" in " ".join(done.err.split())
+        with pytest.warns(weft.TruncationWarning):
+            expected = weft.load(trained.folder).embed([LONG, "fox"], max_length=6, truncation=kept)
+        np.testing.assert_array_equal(np.load(target), expected)
+    heads, tails = (np.load(tmp_path / f"{kept}.npy")[0] for kept in ("head", "tail"))
+    assert np.abs(heads - tails).max() > 0.01
 
 
 def test_vocab_learns_from_every_file_and_cuts_words(tmp_path: Path) -> None:

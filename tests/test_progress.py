@@ -57,7 +57,10 @@ def test_the_bar_shows_steps_losses_and_speed(
     text = read()
     assert "epoch 2/2 · fox 1.200 · odd 0.500 " in text  # nine tenths of what it was, a tenth of what is new
     assert (" 7/10 " in text, " 20 rows/s " in text) == (True, True)
+    assert watcher.bar is not None
+    assert watcher.bar.live.is_started
     watcher.end()
+    assert not watcher.bar.live.is_started
 
 
 def test_a_second_phase_begins_its_own_bar_and_speed(
