@@ -323,6 +323,14 @@ def test_of_a_text_with_a_mask_the_part_asked_for_stays(tiny_tokenizers: dict[st
         assert set(reading.rows[0].ids[1:-1]) == {word}
 
 
+@pytest.mark.parametrize("kind", ["wordpiece", "bytes", "unigram"])
+def test_a_mask_is_written_the_same_way_for_every_tokenizer(tiny_tokenizers: dict[str, Tokenizer], kind: str) -> None:
+    tokenizer = tiny_tokenizers[kind]
+    (reading,) = parse(Task, "masked_words").encode([Content(("the [MASK] fox [MASK]",))], tokenizer, 30)
+    assert reading.hidden is not None
+    assert [reading.rows[0].ids[place] for place in reading.hidden.places] == [tokenizer.mask_id] * 2
+
+
 # raw text
 
 
@@ -467,3 +475,23 @@ def test_only_spans_wider_than_the_widest_are_called_too_wide(
             one for one in findings(tmp_path, tiny_tokenizers["wordpiece"], tasks={"t": task}) if "max_width" in one
         ]
         assert [one.startswith(f"tasks.t.train: rows.jsonl, {wide}: ") for one in said][:1] == ([True] if wide else [])
+
+
+def test_pooling_that_dilutes_what_labels_feed_is_told(folder: Path) -> None:
+    def told(pooling: str | None, conditioning: Any) -> bool:
+        task = {**PLAIN, "dev": "dev.csv", **({} if pooling is None else {"pooling": pooling})}
+        found = findings(folder, tasks={"t": task}, conditioning=conditioning)
+        return any(one.startswith("tasks.t.pooling: label attention feeds the first token") for one in found)
+
+    assert [told(pooling, "label_attention") for pooling in (None, "cls", "mean", "max")] == [False, False, True, True]
+    assert told("mean", ["task_input", "label_attention"])
+    assert not told("mean", "task_input")
+
+
+@pytest.mark.parametrize("slip", ["urgant", "urgnt", "urgentt", "ugrent"])
+def test_a_rare_label_that_is_another_with_a_slip_is_told(tmp_path: Path, slip: str) -> None:
+    labels = ["urgent"] * 20 + ["calm"] * 20 + [slip] * 2
+    write_csv(tmp_path / "rows.csv", [(f"text {number}", label) for number, label in enumerate(labels)])
+    said = findings(tmp_path, tasks={"t": {**PLAIN, "dev": "rows.csv"}})
+    pair = f"labels that look alike: '{slip}' (2 rows) and 'urgent' (20 rows); are they the same?"
+    assert [one for one in said if "look alike" in one][:1] == [f"tasks.t.train: rows.csv, line 42: {pair}"]
