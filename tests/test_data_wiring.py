@@ -495,3 +495,15 @@ def test_a_rare_label_that_is_another_with_a_slip_is_told(tmp_path: Path, slip: 
     said = findings(tmp_path, tasks={"t": {**PLAIN, "dev": "rows.csv"}})
     pair = f"labels that look alike: '{slip}' (2 rows) and 'urgent' (20 rows); are they the same?"
     assert [one for one in said if "look alike" in one][:1] == [f"tasks.t.train: rows.csv, line 42: {pair}"]
+
+
+def test_spans_that_do_not_begin_and_end_with_words_are_told(
+    tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]
+) -> None:
+    spans = [[0, 3], [0, 2], [5, 9], [4, 9], [3, 4]]  # the second and third begin or end in a word, the last is a blank
+    rows = [{"text": "the quick fox jumps", "spans": [[*span, "x"]]} for span in spans]
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    task = {"kind": "spans", "train": "rows.jsonl", "dev": "rows.jsonl"}
+    said = findings(tmp_path, tiny_tokenizers["wordpiece"], tasks={"t": task})
+    told = [one for one in said if "not of whole words" in one]
+    assert told[0].startswith("tasks.t.train: rows.jsonl, lines 2, 3, 5: 3 of 5 (60.0 %) rows have a span")
