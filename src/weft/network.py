@@ -236,12 +236,12 @@ def load_network(folder: Path) -> Network:
         tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
         targets = {name: tasks[name].target_from(data) for name, data in document["targets"].items()}
         conditioning = parse(Conditioning, document["conditioning"])
-    except (KeyError, TypeError, ConfigError) as error:
+        with Blank():
+            with torch.device("meta"):
+                encoder = Encoder(config)
+            network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+    except (AttributeError, KeyError, TypeError, ConfigError) as error:
         raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
-    with Blank():
-        with torch.device("meta"):
-            encoder = Encoder(config)
-        network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
     fill(network, read_file(folder / WEIGHTS), folder)
     return network.eval()
 

@@ -51,6 +51,6 @@ def predict(
     answers = predict_rows(network, inputs, scores)
     if output:
         rows = write_rows(output, counting(answers, inputs.total, "rows"))
-        console.print(f"{rows:,} rows → {output}", markup=False)
+        console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)

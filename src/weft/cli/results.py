@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.markup import escape
+
 from weft.checkpoints.hf import read_json
 from weft.cli.progress import console, output
 from weft.reports.table import results_table, verdict
@@ -15,4 +17,5 @@ def show_run(folder: Path) -> None:
     output.print(results_table(record))
     for sentence in verdict(record):
         output.print(sentence)
-    console.print(f"\nmodel and report: [bold]{folder}[/] (open {folder / 'report.html'})", soft_wrap=True)
+    place, page = (escape(str(path)) for path in (folder, folder / "report.html"))  # brackets are no markup here
+    console.print(f"\nmodel and report: [bold]{place}[/] (open {page})", soft_wrap=True)

@@ -1,0 +1,349 @@
+"""What is written in a config, or with --set, arrives where it is used."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+
+from weft.conditioning import Conditioning
+from weft.conditioning.combined import Combined
+from weft.conditioning.lora import Lora
+from weft.conditioning.task_input import TaskInput
+from weft.encoder.config import EncoderConfig
+from weft.encoder.encoder import Encoder
+from weft.errors import ConfigError
+from weft.experiment import apply_override, data_folder, parse_experiment
+from weft.heads.mlp import Mlp
+from weft.losses.focal import Focal
+from weft.network import Network, draw_blueprint
+from weft.pooling.cls import Cls
+from weft.pooling.mean import Mean
+from weft.records import Content
+from weft.spec import parse
+from weft.targets.labels import LabelsTarget
+from weft.targets.score import ScoreTarget
+from weft.tasks import Task
+from weft.text.tokenizer import Tokenizer
+
+PLAIN: dict[str, Any] = {"tasks": {"x": {"kind": "classification", "train": "x.csv"}}}
+
+
+def plain(**task: Any) -> dict[str, Any]:
+    """A config with one task `x`."""
+    return {"tasks": {"x": {**PLAIN["tasks"]["x"], **task}}}
+
+
+# --set
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-1", -1),
+        ("0.25", 0.25),
+        ("1e-4", 1e-4),
+        ("true", True),
+        ("false", False),
+        ('["a", "b"]', ["a", "b"]),
+        ("[1, 2.5]", [1, 2.5]),
+        ('{ kind = "mlp", sizes = [8] }', {"kind": "mlp", "sizes": [8]}),
+        ('"quoted"', "quoted"),
+        ("'5'", "5"),
+        ("plain", "plain"),
+        ("two words", "two words"),
+        ("data/new=old.csv", "data/new=old.csv"),
+        ("C:\\data", "C:\\data"),
+        (" 7 ", 7),
+        ("", ""),
+    ],
+)
+def test_a_value_is_read_as_toml_and_else_taken_as_text(text: str, value: object) -> None:
+    found = apply_override({}, f"a.b={text}")
+    assert found == {"a": {"b": value}}
+    assert type(found["a"]["b"]) is type(value)
+
+
+def test_an_override_changes_one_key_and_not_the_document_it_was_given() -> None:
+    document = {"a": {"b": 1, "c": 2}, "d": 3}
+    assert apply_override(document, " a.b = 5") == {"a": {"b": 5, "c": 2}, "d": 3}
+    assert document == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+def test_overrides_apply_in_order_and_make_tables_that_are_not_there() -> None:
+    changes = ["training.epochs=5", "training.epochs=7", "training.learning_rate=1e-3", "encoder.train_layers=0"]
+    experiment = parse_experiment(PLAIN, [*changes, "tasks.x.labels=['a','b']", "tasks.x.text=message", "seed=99"])
+    assert (experiment.training.epochs, experiment.training.learning_rate) == (7, 1e-3)
+    assert (experiment.encoder.train_layers, experiment.seed) == (0, 99)
+    task = experiment.tasks["x"].to_dict()
+    assert (task["labels"], task["text"]) == (["a", "b"], "message")
+
+
+def test_a_kind_that_is_given_by_name_takes_options() -> None:
+    experiment = parse_experiment(plain(loss="focal", head="mlp"), ["tasks.x.loss.gamma=1", "tasks.x.head.sizes=[8]"])
+    assert experiment.tasks["x"].loss == Focal(gamma=1.0)
+    assert experiment.tasks["x"].head == Mlp(sizes=(8,))
+    by_name = parse_experiment({**PLAIN, "sampling": "temperature"}, ["sampling.temperature=3"])
+    assert by_name.sampling.to_dict() == {"kind": "temperature", "temperature": 3.0}
+
+
+def test_a_kind_itself_may_be_set_by_name_or_with_its_options() -> None:
+    by_name = parse_experiment(PLAIN, ["tasks.x.loss=focal", "tasks.x.loss.gamma=4"])
+    by_kind = parse_experiment(PLAIN, ["tasks.x.loss.kind=focal", "tasks.x.loss.gamma=4"])
+    assert by_name.tasks["x"].loss == by_kind.tasks["x"].loss == Focal(gamma=4.0)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("training.epochs", "has no value; write it as key=value"),
+        ("=5", "has no value; write it as key=value"),
+        ("seed.x=5", "'x' is inside something that is not a table"),
+        ("phases.0.epochs=5", "'0' is inside something that is not a table"),
+    ],
+)
+def test_an_override_that_cannot_be_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        apply_override({"seed": 1, "phases": [{}]}, override)
+    assert str(caught.value) == f"--set {override!r}" + (" " if said.startswith("has") else ": ") + said + (
+        ", for example training.epochs=5" if said.startswith("has") else ""
+    )
+
+
+def test_a_list_of_methods_is_all_of_them_in_order() -> None:
+    several = parse_experiment({**PLAIN, "conditioning": ["task_input", {"kind": "lora", "rank": 2}]}).conditioning
+    assert isinstance(several, Combined)
+    assert several.methods == (TaskInput(), Lora(rank=2))
+
+
+def test_a_config_survives_the_way_through_the_file_that_a_run_keeps() -> None:
+    phases = [{"tasks": ["x"], "sampling": "proportional"}, {"epochs": 2}]
+    document = {**plain(loss="focal", pooling="cls"), "conditioning": ["task_input", "pal"], "phases": phases}
+    experiment = parse_experiment(document)
+    assert parse_experiment(tomllib.loads(tomli_w.dumps(experiment.to_dict()))) == experiment
+    assert "max_length" not in experiment.to_dict()["tasks"]["x"]  # TOML has no word for what is not set
+
+
+# faults
+
+
+@pytest.mark.parametrize(("length", "shown"), [(58, None), (59, 56), (500, 56)])
+def test_a_long_value_is_shortened_in_a_fault(length: int, shown: int | None) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_experiment({**PLAIN, "training": {"epochs": "x" * length}})
+    received = f"'{'x' * length}'" if shown is None else f"'{'x' * shown}…"
+    assert str(caught.value).endswith(f"unable to parse string as an integer; received {received}")
+
+
+def test_a_key_that_is_near_none_is_told_all_that_are_allowed() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_experiment({**PLAIN, "encoder": {"qqqq": 1}})
+    allowed = "from, scratch, revision, train_layers, checkpoint_gradients"
+    assert caught.value.faults == (f"encoder.qqqq: unknown key; allowed: {allowed}",)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"phases": [{"tasks": ["x", "y"]}]}, "there is no task 'y'; the tasks are: x"),
+        ({"training": {"choose_by": "urgncy"}}, "there is no task 'urgncy'; the tasks are: x"),
+        ({"encoder": {"from": "there", "scratch": {"tokenizer": "t"}}}, "begins from 'there' or from scratch"),
+        ({"encoder": {"revision": "main", "scratch": {"tokenizer": "t"}}}, "not from both"),
+        ({"encoder": {"scratch": {"tokenizer": "t", "width": 10, "heads": 4}}}, "width 10 must be a multiple of heads"),
+        ({"training": {"warmup_ratio": 1.5}}, "training.warmup_ratio: input should be less than or equal to 1"),
+        ({"tasks": {}}, "tasks: dictionary should have at least 1 item"),
+    ],
+)
+def test_what_cannot_be_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_experiment({**PLAIN, **change})
+    assert said in str(caught.value)
+
+
+def test_a_phase_and_choose_by_may_name_any_task_and_overall() -> None:
+    for name in ("x", "overall"):
+        assert parse_experiment({**PLAIN, "training": {"choose_by": name}}).training.choose_by == name
+    assert parse_experiment({**PLAIN, "phases": [{"tasks": ["x"]}]}).phases[0].tasks == ("x",)
+
+
+# folders and shapes
+
+
+def test_the_data_are_in_the_folder_given_else_the_configs_else_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/somewhere")
+    home, beside, named = Path("conf"), parse_experiment(PLAIN), parse_experiment({**PLAIN, "data": "rows"})
+    assert data_folder(home, beside, None) == Path("conf")
+    assert data_folder(home, named, None) == Path("conf/rows")
+    assert data_folder(home, named, "given") == Path("given")
+    assert data_folder(home, parse_experiment({**PLAIN, "data": "~/rows"}), None) == Path("/somewhere/rows")
+
+
+def test_an_encoder_from_scratch_has_the_shape_asked_for() -> None:
+    shape = {"tokenizer": "t", "layers": 3, "width": 24, "heads": 6, "inner": 40, "positions": 50, "dropout": 0.25}
+    scratch = parse_experiment({**PLAIN, "encoder": {"scratch": shape}}).encoder.scratch
+    assert scratch is not None
+    assert scratch.config(77) == EncoderConfig(
+        family="bert",
+        vocab_size=77,
+        hidden_size=24,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        intermediate_size=40,
+        max_position_embeddings=50,
+        hidden_dropout_prob=0.25,
+        attention_probs_dropout_prob=0.25,
+    )
+    wider = parse_experiment({**PLAIN, "encoder": {"scratch": {"tokenizer": "t", "width": 24, "heads": 2}}})
+    assert wider.encoder.scratch is not None
+    assert wider.encoder.scratch.config(77).intermediate_size == 96
+
+
+# networks
+
+
+@pytest.fixture
+def build(tiny_tokenizers: dict[str, Tokenizer]) -> Any:
+    """Builds an untrained network of tasks given as tables; the labels of all are a and b."""
+    tokenizer = tiny_tokenizers["wordpiece"]
+    shape: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
+    config = EncoderConfig(vocab_size=tokenizer.size, num_hidden_layers=3, max_position_embeddings=24, **shape)
+
+    def network(tasks: dict[str, dict[str, Any]], conditioning: Any = "none") -> Network:
+        torch.manual_seed(0)
+        parsed = {name: parse(Task, {"kind": "classification", **task}) for name, task in tasks.items()}
+        targets = {name: task.learn(["a", "b"]) for name, task in parsed.items()}
+        return Network(Encoder(config), tokenizer, parsed, targets, parse(Conditioning, conditioning)).eval()
+
+    return network
+
+
+def test_a_task_reads_as_many_tokens_as_it_says_and_the_encoder_takes(build: Any) -> None:
+    network = build({"short": {"max_length": 7}, "open": {}, "long": {"max_length": 900}})
+    assert [network.max_length(name) for name in ("short", "open", "long")] == [7, 24, 24]
+    long = Content(("fox " * 50,))
+    assert [len(network.encode(name, [long])[0].rows[0].ids) for name in ("short", "open", "long")] == [7, 24, 24]
+
+
+@pytest.mark.parametrize(("kept", "part"), [("head", "the the the"), ("tail", "dog dog dog"), ("head_tail", "both")])
+def test_the_part_of_a_text_that_stays_is_the_part_asked_for(build: Any, kept: str, part: str) -> None:
+    network = build({"t": {"truncation": kept, "max_length": 8}})
+    whole = [network.tokenizer.encode([word], max_length=9)[0].ids[1:-1] for word in ("the", "dog")]
+    text = " ".join(["the"] * 20 + ["dog"] * 20)
+    inner = network.encode("t", [Content((text,))])[0].rows[0].ids[1:-1]
+    held = {"the the the": whole[0], "dog dog dog": whole[1], "both": whole[0] + whole[1]}[part]
+    assert set(inner) == set(held)
+
+
+def test_the_first_token_is_read_where_labels_feed_it_unless_the_task_says_otherwise(build: Any) -> None:
+    tasks = {"t": {}, "own": {"pooling": "mean"}, "last": {"pooling": {"kind": "last_layers", "count": 2}}}
+    fed, bare = build(tasks, "label_attention").tasks, build(tasks).tasks
+    assert (fed["t"].pooling, bare["t"].pooling) == (Cls(), Mean())
+    assert fed["own"].pooling == bare["own"].pooling == Mean()
+    assert fed["last"].layers(3) == (2, 3)
+    several = build(tasks, {"kind": "combined", "methods": ["task_input", "label_attention"]}).tasks
+    assert several["t"].pooling == Cls()
+
+
+def test_tasks_that_share_a_head_have_one_and_others_their_own(build: Any) -> None:
+    network = build(
+        {"a": {"head": {"kind": "linear", "share": "h"}}, "b": {"head": {"share": "h", "kind": "linear"}}, "c": {}}
+    )
+    assert network.head_of("a") == network.head_of("b") != network.head_of("c")
+    assert len(network.heads) == 2
+
+
+def test_a_task_is_chosen_by_its_own_metric_or_its_kinds(build: Any) -> None:
+    network = build({"own": {"metric": "accuracy"}, "usual": {}})
+    assert (network.metric("own"), network.metric("usual")) == ("accuracy", "f1_macro")
+
+
+def test_several_tasks_of_one_pass_each_get_the_layers_they_need(build: Any) -> None:
+    deep, two = ({"pooling": {"kind": "last_layers", "count": count}} for count in (3, 2))
+    network = build({"plain": {}, "two": two, "deep": deep})
+    readings = network.encode("plain", [Content(("the quick fox",)), Content(("dog",))])
+    batches = {name: network.collate(name, readings) for name in network.tasks}
+    with torch.inference_mode():
+        together = network.scores(batches)
+        for name, batch in batches.items():
+            torch.testing.assert_close(together[name].values, network(batch).values, rtol=1e-5, atol=1e-6)
+        states = network.encoder(batches["plain"], layers=(1, 2, 3))
+        firsts = torch.stack([states.layers[layer][states.batch.starts] for layer in (2, 3)]).mean(0)
+        torch.testing.assert_close(together["two"].values, network.heads[network.head_of("two")](firsts))
+
+
+def test_tasks_of_one_pass_each_read_their_own_words_and_spans(tiny_tokenizers: dict[str, Tokenizer]) -> None:
+    torch.manual_seed(0)
+    tokenizer = tiny_tokenizers["wordpiece"]
+    shape: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
+    config = EncoderConfig(vocab_size=tokenizer.size, num_hidden_layers=1, max_position_embeddings=24, **shape)
+    kinds = {"label": "classification", "tags": "tagging", "spans": "spans", "wide": "spans"}
+    tasks = {name: parse(Task, {"kind": kind}) for name, kind in kinds.items()}
+    tasks["spans"] = parse(Task, {"kind": "spans", "max_width": 2})
+    marks = [((0, 1, "x"),), ((0, 1, "y"),)]
+    targets = {name: task.learn(["a", "b"] if name == "label" else marks) for name, task in tasks.items()}
+    network = Network(Encoder(config), tokenizer, tasks, targets).eval()
+    texts = [Content(("the quick fox jumps",)), Content(("dog",)), Content(("lazy dog",))]
+    batches = {name: network.collate(name, network.encode(name, texts)) for name in tasks}
+    with torch.inference_mode():
+        together = network.scores(batches)
+        for name, batch in batches.items():
+            alone = network(batch)
+            torch.testing.assert_close(together[name].values, alone.values, rtol=1e-5, atol=1e-6)
+            assert together[name].sizes == alone.sizes
+    assert together["spans"].sizes == (4 + 3, 1, 2 + 1)
+    assert together["wide"].sizes == (4 + 3 + 2 + 1, 1, 2 + 1)
+    assert together["label"].sizes == (1, 1, 1)
+
+
+def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build: Any) -> None:
+    tasks = {
+        "text": {},
+        "cross": {"kind": "pair_classification", "encode": "cross"},
+        "siamese": {"kind": "pair_classification", "encode": "siamese"},
+    }
+    network = build(tasks, "label_attention")
+    seams = network.conditioner
+    assert (seams.names, seams.siamese, seams.several) == (dict.fromkeys(tasks, ("a", "b")), {"siamese"}, set())
+    losses = {name: network.extra_loss(name) for name in tasks}
+    assert [losses[name] is None for name in tasks] == [False, False, True]
+    several = draw_blueprint(
+        network.encoder.config,
+        {"many": parse(Task, {"kind": "classification", "multilabel": True}), "how": parse(Task, "similarity")},
+        {"many": LabelsTarget.learn([("a",), ("b",)], None), "how": ScoreTarget.learn([0.0, 1.0], None, "linear")},
+    )
+    assert (several.several, several.labels) == ({"many"}, {"many": ("a", "b")})
+    assert (several.tasks, several.siamese) == (("many", "how"), {"how"})
+
+
+def test_a_batch_of_pairs_keeps_its_segments_its_task_and_the_number_of_its_answers(build: Any) -> None:
+    network = build({"p": {"kind": "pair_classification"}})
+    readings = network.encode("p", [Content(("the quick fox", "dog")), Content(("lazy", "the dog"))])
+    batch = network.collate("p", readings)
+    for number, reading in enumerate(readings):
+        row = reading.rows[0]
+        places = slice(int(batch.starts[number]), int(batch.starts[number]) + len(row.ids))
+        assert (batch.ids[places].tolist(), batch.segments[places].tolist()) == (row.ids, row.segments)
+        assert set(row.segments) == {0, 1}
+    assert (batch.task, batch.answers) == ("p", (1, 1))
+
+
+@pytest.mark.parametrize(
+    "features", [["u"], ["v", "u"], ["product", "difference"], ["u", "v", "difference", "product"]]
+)
+def test_a_siamese_head_reads_the_features_named_in_their_order(build: Any, features: list[str]) -> None:
+    network = build({"p": {"kind": "pair_classification", "encode": "siamese", "features": features}})
+    pairs = [("the quick fox", "dog"), ("lazy", "the lazy dog jumps"), ("fox", "fox")]
+    readings = network.encode("p", [Content(pair) for pair in pairs])
+    with torch.inference_mode():
+        states = network.encoder(network.collate("p", readings))
+        u, v = states.mean()[0::2], states.mean()[1::2]
+        known = {"u": u, "v": v, "difference": (u - v).abs(), "product": u * v}
+        alone = [network.encoder(network.collate("p", network.encode("p", [Content(pair)]))).mean() for pair in pairs]
+        torch.testing.assert_close(torch.stack(alone).flatten(0, 1), states.mean(), rtol=1e-5, atol=1e-6)
+        expected = torch.cat([known[name] for name in features], 1)
+        torch.testing.assert_close(network.readers["<p>"](states), expected)

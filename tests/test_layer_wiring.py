@@ -1,0 +1,203 @@
+"""Readers and conditioning methods put together, each against what its first line says, computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.conditioning import Blueprint, Conditioning
+from weft.conditioning.combined import CombinedSeams
+from weft.encoder.attention import SelfAttention
+from weft.encoder.config import EncoderConfig
+from weft.encoder.seams import Readout, Seams
+from weft.layers.pairs import pair_features
+from weft.layers.readers import CosineReader, SiameseReader, TextReader
+from weft.layers.relations import RelationReader
+from weft.layers.spans import SpanReader
+from weft.pooling.mean import MeanOfTokens
+from weft.spec import parse
+from weft.tensors import Batch, States, pack
+
+WIDTH = 6
+
+
+def random_states(*lengths: int, layout: dict[str, list[int]] | None = None) -> States:
+    """States of rows of these lengths."""
+    torch.manual_seed(0)
+    tensors = {name: torch.tensor(values) for name, values in (layout or {}).items()}
+    batch = replace(pack([[1] * length for length in lengths]), layout=tensors)
+    return States(torch.randn(sum(lengths), WIDTH), batch)
+
+
+# readers
+
+
+def test_the_two_texts_of_a_pair_are_neighbouring_rows() -> None:
+    states = random_states(3, 1, 2, 5, 1, 4)
+    means = [states.row(row).mean(0) for row in range(6)]
+    u, v = torch.stack(means[0::2]), torch.stack(means[1::2])
+    siamese = SiameseReader(MeanOfTokens(), ["v", "difference", "u", "product"])(states)
+    torch.testing.assert_close(siamese, torch.cat([v, (u - v).abs(), u, u * v], 1))
+    cosine = CosineReader(MeanOfTokens())(states)
+    torch.testing.assert_close(cosine, ((u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))).unsqueeze(1))
+    torch.testing.assert_close(TextReader(MeanOfTokens())(states), torch.stack(means))
+
+
+def test_features_that_do_not_depend_on_the_order_of_two_texts() -> None:
+    u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 5.0]])
+    assert pair_features(u, v, ["difference", "product"]).tolist() == [[2, 7, 3, -10]]
+    assert pair_features(v, u, ["difference", "product"]).tolist() == [[2, 7, 3, -10]]
+    assert pair_features(u, v, ["v", "u"]).tolist() == [[3, 5, 1, -2]]
+
+
+WORDS = {"places": [0, 1, 2, 3, 4], "firsts": [0, 1, 3, 4], "lasts": [0, 2, 3, 4]}  # the second word has two tokens
+
+
+@pytest.mark.parametrize("ends", ["plain", "networks"])
+@pytest.mark.parametrize("content", ["mean", "attention", "none"])
+def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serves_wider_ones(
+    ends: Any, content: Any
+) -> None:
+    states = random_states(5, layout={**WORDS, "span_first": [0, 1, 0], "span_last": [0, 2, 3]})
+    reader = SpanReader(WIDTH, 4, 2, ends, content)
+    first, last = states.tokens[[0, 1, 3, 4]], states.tokens[[0, 2, 3, 4]]
+    rows = []
+    for begin, end in ((0, 0), (1, 2), (0, 3)):  # one, two and four words, of which two are the widest known
+        total = reader.start(first[begin]) + reader.end(last[end]) + reader.widths.weight[min(end - begin, 1)]
+        inner = first[begin : end + 1]
+        if reader.content is not None:
+            shares = torch.full((len(inner),), 1 / len(inner))
+            if reader.attention is not None:
+                shares = torch.softmax(reader.attention(inner).squeeze(1), 0)
+            total = total + shares @ reader.content(inner)
+        rows.append(F.gelu(total))
+    torch.testing.assert_close(reader(states), torch.stack(rows), rtol=1e-5, atol=1e-6)
+
+
+def test_a_relation_is_its_head_its_tail_and_their_product_in_this_order() -> None:
+    spans = {"span_first": [0, 1, 3], "span_last": [0, 2, 3]}
+    states = random_states(5, layout={**WORDS, **spans, "pair_head": [0, 1, 2, 0], "pair_tail": [1, 0, 0, 2]})
+    reader = RelationReader(WIDTH, 4)
+    span = reader.spans(states)
+    rows = [
+        F.gelu(reader.head(span[head]) + reader.tail(span[tail]) + reader.both(span[head] * span[tail]))
+        for head, tail in ((0, 1), (1, 0), (2, 0), (0, 2))
+    ]
+    torch.testing.assert_close(reader(states), torch.stack(rows), rtol=1e-5, atol=1e-6)
+
+
+# conditioning
+
+
+class Speaks(Seams):
+    """A method that leaves its mark at every seam, and remembers what it was asked."""
+
+    def __init__(self, factor: float, own: str = "", reads: bool = False) -> None:
+        super().__init__()
+        self.factor, self.own, self.reads = factor, own, reads
+        self.started = 0
+
+    def at_input(self, x: Tensor, batch: Batch) -> Tensor:
+        return x * self.factor + 1
+
+    def at_qkv(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return q * self.factor + 1, k * self.factor + 2, v * self.factor + 3
+
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
+        return Readout(q_first * self.factor, k, v) if self.reads else None
+
+    def at_output(self, states: States) -> States:
+        return replace(states, tokens=states.tokens * self.factor + 1)
+
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        return x * self.factor
+
+    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+        return torch.tensor(self.factor)
+
+    def pass_key(self, task: str) -> str:
+        return task if self.own == task else ""
+
+    def start(self, words: Any, class_means: Any) -> None:
+        self.started += 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_combined_methods_all_speak_at_every_seam_in_the_order_listed(turned: bool) -> None:
+    methods = [Speaks(2.0, own="a"), Speaks(3.0, own="b", reads=True)][:: -1 if turned else 1]
+    together = CombinedSeams(methods)
+    first, second = (method.factor for method in methods)
+    x, batch = torch.ones(2, WIDTH), pack([[1, 2]])
+    layer = SelfAttention(WIDTH, 2, 0.0)
+    one = torch.ones(())
+
+    def in_turn(added: float) -> Tensor:
+        return (one * first + added) * second + added
+
+    torch.testing.assert_close(together.at_input(x, batch)[0, 0], in_turn(1))
+    for found, added in zip(together.at_qkv(x, x, x, x, layer, batch), (1, 2, 3), strict=True):
+        torch.testing.assert_close(found[0, 0], in_turn(added))
+    torch.testing.assert_close(together.at_output(States(x, batch)).tokens[0, 0], in_turn(1))
+    readout = together.at_readout(x, x, x, layer, batch)
+    assert readout is not None
+    assert readout.gathered[0, 0] == 3
+    beside, loss = together.beside(x, 0, batch), together.extra_loss("a", nn.Identity())
+    assert beside is not None
+    assert (beside[0, 0], loss) == (5, 5)
+    keys = {task: together.pass_key(task) for task in "abcd"}
+    assert keys["c"] == keys["d"]  # neither method tells these two apart
+    assert len({keys["a"], keys["b"], keys["c"]}) == 3
+    together.start(lambda phrases: x, lambda task: x)
+    assert [method.started for method in methods] == [1, 1]
+
+
+def test_combined_methods_that_say_nothing_add_nothing() -> None:
+    together = CombinedSeams([Seams(), Seams()])
+    x, batch = torch.ones(2, WIDTH), pack([[1, 2]])
+    assert together.beside(x, 0, batch) is None
+    assert together.extra_loss("a", nn.Identity()) is None
+    assert together.at_readout(x, x, x, SelfAttention(WIDTH, 2, 0.0), batch) is None
+
+
+def build(options: dict[str, Any], **blueprint: Any) -> Seams:
+    config = EncoderConfig(hidden_size=48, num_attention_heads=2, num_hidden_layers=2, initializer_range=0.3)
+    return parse(Conditioning, options).build(Blueprint(config, ("a", "b"), **blueprint))
+
+
+def test_layers_on_top_begin_as_asked_for() -> None:
+    torch.manual_seed(0)
+    for name, parameter in build({"kind": "task_attention", "start": "uniform"}).named_parameters():
+        if "norm" not in name:
+            assert (parameter.min() >= 0.9, parameter.max() <= 1.0, parameter.std() > 0.01) == (True, True, True)
+    for name, parameter in build({"kind": "task_attention"}).named_parameters():
+        if name.endswith("weight") and "norm" not in name:
+            assert parameter.std().item() == pytest.approx(0.3, rel=0.1)
+        elif "norm" not in name:
+            assert not parameter.any()
+
+
+def test_each_task_has_as_many_layers_on_top_as_it_asks_for() -> None:
+    seams = build({"kind": "task_attention", "counts": {"b": 3}, "count": 2, "plain": True})
+    linear = 48 * 48 + 48
+    assert (seams.parameters_of("a"), seams.parameters_of("b")) == (2 * 3 * linear, 3 * 3 * linear)
+    none = build({"kind": "task_attention", "counts": {"b": 0}})
+    states = replace(random_states(2, 3), batch=replace(pack([[1, 2], [1, 2, 3]]), task="b"))
+    assert none.at_output(states).tokens is states.tokens
+
+
+def test_the_label_loss_is_left_out_where_a_head_reads_two_texts_or_its_weight_is_zero() -> None:
+    labels = {"a": ("x", "y"), "b": ("x", "y", "z")}
+    seams = build({"kind": "label_attention"}, labels=labels, siamese=frozenset("a"))
+    head = nn.Linear(48, 3)
+    assert seams.extra_loss("a", head) is None
+    assert seams.extra_loss("b", head) is not None
+    assert seams.extra_loss("c", head) is None
+    silent = build({"kind": "label_attention", "weight": 0}, labels=labels)
+    assert silent.extra_loss("b", head) is None
