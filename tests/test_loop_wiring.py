@@ -166,6 +166,7 @@ def test_learned_weights_get_the_gradient_of_their_formula(place: Place) -> None
     settings = {**PLAIN, "loss_weights": "uncertainty", "learning_rate": 0.1, "weight_decay": 0.5, "accumulate": 1}
     seen = place.learn(tasks, "uncertain", training=settings, encoder={"train_layers": 0})
     numbers = {"a": "outside.0", "b": "outside.1"}
+    assert set(numbers.values()) <= seen.updates[0].rates.keys()
     for update in seen.updates:
         (batch,) = update.batches
         network, loss, _ = loss_of(seen, update, batch)

@@ -216,7 +216,7 @@ def test_rows_of_raw_text_are_hidden_anew_on_every_turn_and_fill_batches_by_thei
 def measured(place: Place) -> Recorder:
     """One task with test rows and one without, and baselines; dev and test rows have answers of their own."""
     tasks = {"tested": place.task("tested", 12, "aab"), "chosen": place.task("chosen", 12)}
-    tasks["tested"]["dev"] = place.rows("dev.jsonl", [(text, "abb"[i % 3]) for i, text in enumerate(TEXTS)])
+    tasks["tested"]["dev"] = place.rows("dev.jsonl", [(text, "abbb"[i % 4]) for i, text in enumerate(TEXTS)])
     tasks["tested"]["test"] = place.rows("test.jsonl", [(text, "bab"[i % 3]) for i, text in enumerate(TEXTS[:9])])
     tasks["chosen"] |= {"dev": "dev.jsonl", "metric": "accuracy"}
     settings = {"epochs": 2, "learning_rate": 5e-3, "baselines": True, "batch_size": 4}
@@ -271,7 +271,7 @@ def test_the_report_says_what_was_done(place: Place, measured: Recorder) -> None
     assert chosen["rows"] == {"train": 12, "dev": 12, "test": 0}
     assert (tested["result"]["rows"], chosen["result"]["rows"]) == (9, 12)
     assert tested["result"]["baselines"].keys() == chosen["result"]["baselines"].keys() == {"majority", "tfidf"}
-    # Most training rows are a; of the test rows 3 of 9 are.
+    # Most training rows are a; of the test rows 3 of 9 are, of the dev rows 3 of 12.
     assert tested["result"]["baselines"]["majority"]["accuracy"] == pytest.approx(3 / 9)
     assert tested["result"]["measures"]["intervals"].keys() >= {"f1_macro", "accuracy"}
     assert report["config"] == (place.folder / "measured" / "weft.toml").read_text(encoding="utf-8")
