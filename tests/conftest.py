@@ -24,6 +24,10 @@ from weft.text.tokenizer import Tokenizer
 
 settings.register_profile("weft", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("weft")
+RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (interval, intervals_of, paired_difference)]
+for _defaults in RESAMPLED:
+    assert _defaults["rounds"] == 1000
+    _defaults["rounds"] = 50  # in every run that a test starts; but see `_resamples`
 torch.set_num_threads(1)  # for tensors this small, threads that wait for each other are slower than one
 
 TraceFunction = Callable[[FrameType, str, object], object]
@@ -61,11 +65,11 @@ def tiny_tokenizers() -> dict[str, Tokenizer]:
 
 
 @pytest.fixture(autouse=True)
-def _few_resamples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals from 50 resamples instead of 1,000, but for tests marked `resamples`, which are about them."""
-    if "resamples" not in request.keywords:
-        for function in (interval, intervals_of, paired_difference):
-            monkeypatch.setitem(cast(Any, function).__kwdefaults__, "rounds", 50)
+def _resamples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests marked `resamples` are about intervals, so they get as many resamples as users do."""
+    if "resamples" in request.keywords:
+        for defaults in RESAMPLED:
+            monkeypatch.setitem(defaults, "rounds", 1000)
 
 
 @pytest.fixture

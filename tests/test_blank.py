@@ -11,6 +11,7 @@ from torch import nn
 
 import weft
 from weft.encoder.blank import Blank
+from weft.training.progress import Watcher
 
 
 def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> None:
@@ -25,9 +26,14 @@ def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> Non
     assert not torch.equal(torch.get_rng_state(), before)
 
 
-def test_loading_leaves_the_random_state_alone(tiny_folder: Path) -> None:
+def test_loading_leaves_the_random_state_alone(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\n" + "the fox,a\nthe dog,b\n" * 4)
+    task = {"kind": "classification", "train": "rows.csv", "dev": "rows.csv"}
+    document = {"encoder": {"from": str(tiny_folder)}, "tasks": {"t": task}, "training": {"baselines": False}}
+    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=Watcher())
     before = torch.get_rng_state()
     weft.load_encoder(tiny_folder)
+    weft.load(tmp_path / "model")
     assert torch.equal(torch.get_rng_state(), before)
 
 

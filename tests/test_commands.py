@@ -538,19 +538,24 @@ def test_vocab_keeps_capitals_and_accents_only_where_asked(tmp_path: Path) -> No
 # weft demo
 
 
-def test_demo_trains_shows_results_and_answers_three_messages(
-    small_encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _small_demo(small_encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo with few messages and a small encoder."""
     document = (DEMO / "triage.toml").read_text(encoding="utf-8").replace('"minilm"', json.dumps(small_encoder))
-    (tmp_path / "triage.toml").write_text(document.replace("epochs = 4", "epochs = 1"), encoding="utf-8")
+    (tmp_path / "triage.toml").write_text(document.replace("epochs = 4", "epochs = 2"), encoding="utf-8")
     for part in ("train", "dev", "test"):
         rows = (DEMO / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
         short = sorted(rows, key=len)[: len(rows) // 8] + [row for row in rows if '"urgent"' in row][:4]
         medium = [row for row in rows if '"medium"' in row][:4]
         (tmp_path / f"{part}.jsonl").write_text("\n".join([*short, *medium]) + "\n", encoding="utf-8")
     monkeypatch.setattr("weft.demo.CONFIG", tmp_path / "triage.toml")
+
+
+@pytest.mark.usefixtures("_small_demo")
+def test_demo_trains_shows_results_and_answers_three_messages(tmp_path: Path) -> None:
     done = run("demo", "-o", tmp_path / "out", "--seed", 5)
     assert done.code == 0
+    assert "short look" not in done.err
     record = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (record["seed"], record["conditioning"]) == (5, "label_attention")
     assert [row[0] for row in cells(done.out) if len(row) > 1][1:4] == ["urgency", "acknowledgement", "findings"]
@@ -562,6 +567,17 @@ def test_demo_trains_shows_results_and_answers_three_messages(
     for (_, *shown), answer in zip(said, answers, strict=True):
         expected = [(answer[name]["label"], f"{answer[name]['score']:.0%}") for name in ("urgency", "acknowledgement")]
         assert [(shown[0], f"{shown[1]}%"), (shown[2], f"{shown[3]}%")] == expected
+
+
+@pytest.mark.usefixtures("_small_demo")
+def test_the_quick_demo_learns_from_half_of_the_messages_once_and_says_so(tmp_path: Path) -> None:
+    done = run("demo", "-o", tmp_path / "out", "--quick")
+    assert done.code == 0
+    assert "short look: figures and answers are far from what weft demo reaches" in " ".join(done.err.split())
+    record = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    training = tomllib.loads(record["config"])
+    assert training["training"]["epochs"] == 1
+    assert [task["limit"] for task in training["tasks"].values()] == [208] * 3
 
 
 def test_the_demo_reads_its_own_messages() -> None:

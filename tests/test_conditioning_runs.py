@@ -44,6 +44,7 @@ METHODS: dict[str, Any] = {
     "label_attention and task_qkv": [{"kind": "label_attention"}, {"kind": "task_qkv"}],
     "label_attention and lora": [{"kind": "label_attention", "start": "class_mean"}, {"kind": "lora"}],
 }
+OFTEN = ("none", "label_attention", "task_attention", "label_attention and task_qkv")  # the rest among the slow tests
 
 
 class StopAfter(Watcher):
@@ -179,6 +180,11 @@ def test_everything_a_method_adds_has_learned(trained: Trained) -> None:
     assert not still
 
 
+@pytest.mark.parametrize(
+    "trained",
+    [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+    indirect=True,
+)
 def test_a_resumed_run_ends_with_the_same_bits(trained: Trained) -> None:
     with pytest.raises(Interrupted):
         trained.train("broken", StopAfter(5))

@@ -379,7 +379,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
 
 
 @pytest.mark.parametrize("kind", ["masked_words", "whole_words", "span_boundary"])
-@pytest.mark.parametrize("words", [3, 6, 12, 20])
+@pytest.mark.parametrize("words", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 12)), 20])
 def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_tokenizers: dict[str, Tokenizer]) -> None:
     """Each row is masked by itself, and short ones must not be hidden more than long ones."""
     options = {"kind": "masked_words", "whole_words": True} if kind == "whole_words" else {"kind": kind}

@@ -313,6 +313,7 @@ def test_what_is_all_wrong_is_all_wrong_however_often_its_rows_are_drawn(kind: s
     assert [found.intervals[metric] for metric in metrics] == [(0.0, 0.0)] * len(metrics)
 
 
+@pytest.mark.resamples
 @pytest.mark.parametrize("kind", ["label", "labels", "spans", "bio", "relations"])
 def test_an_interval_holds_the_middle_95_percent_of_the_draws(kind: str) -> None:
     """400 rows, of which 100 are wrong: the standard error of the share of right ones is 0.0217."""

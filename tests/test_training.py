@@ -400,10 +400,10 @@ def test_an_unfinished_run_is_resumed_only_when_asked_and_with_its_own_config(ru
     ("stop_after", "settings"),
     [
         pytest.param(3, {}, id="in the middle of an epoch"),
-        pytest.param(8, {}, id="at the end of an epoch"),
-        pytest.param(18, {}, id="in the second phase"),
+        pytest.param(8, {}, id="at the end of an epoch", marks=pytest.mark.slow),
+        pytest.param(18, {}, id="in the second phase", marks=pytest.mark.slow),
         pytest.param(16, {}, id="between two phases"),
-        pytest.param(3, {"accumulate": 3}, id="accumulating"),
+        pytest.param(3, {"accumulate": 3}, id="accumulating", marks=pytest.mark.slow),
         pytest.param(11, {"conflict": "pcgrad", "loss_weights": "uncertainty"}, id="pcgrad and learned weights"),
         pytest.param(31, {"batch_tokens": 24, "batch_size": 99}, id="batches by tokens"),
     ],

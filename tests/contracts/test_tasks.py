@@ -296,9 +296,9 @@ def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
     assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)
 
 
-def test_it_learns_32_rows_by_heart(case: Case) -> None:
-    network, rows = case.network(), case.examples()  # without dropout, which would only make it slower
-    batch = case.batch(network)
+def test_it_learns_32_rows_by_heart(trained_case: Case) -> None:
+    network, rows = trained_case.network(), trained_case.examples()  # without dropout, which would only make it slower
+    batch = trained_case.batch(network)
     loss, optimizer = network.losses()["t"], torch.optim.Adam(network.parameters(), lr=5e-3)
     for _ in range(PATIENCE):
         for _ in range(20):
