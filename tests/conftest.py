@@ -22,7 +22,7 @@ from weft.encoder.encoder import Encoder
 from weft.metrics.bootstrap import interval, intervals_of, paired_difference
 from weft.text.tokenizer import Tokenizer
 
-settings.register_profile("weft", deadline=None)  # a busy machine is no fault of the code
+settings.register_profile("weft", deadline=None, max_examples=50)  # a busy machine is no fault of the code
 settings.load_profile("weft")
 RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (interval, intervals_of, paired_difference)]
 for _defaults in RESAMPLED:
