@@ -16,6 +16,7 @@ import weft.embed
 from weft.checkpoints.source import find_folder
 from weft.embed import EmbedOptions, TextEncoder, TextVectors, TruncationWarning, batches_by_length, load_encoder
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
+from weft.tensors import pack
 from weft.text.tokenizer import Text, Tokenizer
 from weft.vectors import write_vectors
 
@@ -123,6 +124,16 @@ def test_last4_is_the_mean_of_the_last_four_hidden_states(
     for row, one in enumerate(minilm.embed(TEXTS, layers="last4", level="token")):
         tokens = expected[row, 1 : int(mask[row].sum()) - 1].numpy()  # without [CLS] and [SEP]
         np.testing.assert_allclose(one.vectors, tokens, atol=1e-5, rtol=0)
+
+
+def test_last4_of_an_encoder_with_fewer_layers_is_the_mean_of_those_without_the_embeddings(small_encoder: str) -> None:
+    encoder = load_encoder(small_encoder)
+    (row,) = encoder.tokenizer.encode(["the quick fox"], max_length=32)
+    with torch.inference_mode():
+        states = encoder.encoder.eval()(pack([row.ids]), layers=(1, 2)).layers
+    expected = ((states[1] + states[2]) / 2).mean(0)
+    found = encoder.embed(["the quick fox"], layers="last4")[0]
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-5, rtol=0)
 
 
 def test_a_word_is_the_mean_of_its_tokens(minilm: TextEncoder) -> None:
