@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,8 @@ RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (interval, intervals_of, p
 for _defaults in RESAMPLED:
     assert _defaults["rounds"] == 1000
     _defaults["rounds"] = 50  # in every run that a test starts; but see `_resamples`
-torch.set_num_threads(1)  # for tensors this small, threads that wait for each other are slower than one
+if "OMP_NUM_THREADS" not in os.environ:
+    torch.set_num_threads(1)  # for tensors this small, threads that wait for each other are slower than one
 
 TraceFunction = Callable[[FrameType, str, object], object]
 RunWeft = Callable[..., tuple[int, str, str]]
