@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -23,6 +24,10 @@ from weft.encoder.encoder import Encoder
 from weft.metrics.bootstrap import interval, intervals_of, paired_difference
 from weft.text.tokenizer import Tokenizer
 
+WIDE = "500"  # columns, so that messages break nowhere, however long the paths in them
+with pytest.MonkeyPatch.context() as _patch:
+    _patch.setenv("COLUMNS", WIDE)
+    importlib.import_module("weft.cli.progress")  # whose consoles look at it once
 settings.register_profile("weft", deadline=None, max_examples=50)  # a busy machine is no fault of the code
 settings.load_profile("weft")
 RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (interval, intervals_of, paired_difference)]
@@ -64,6 +69,11 @@ def lines_run(action: Callable[[], object]) -> int:
 def tiny_tokenizers() -> dict[str, Tokenizer]:
     """One tokenizer of each kind, by `wordpiece`, `bytes` and `unigram`."""
     return {kind: tiny_tokenizer(kind) for kind in TINY}
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", WIDE)
 
 
 @pytest.fixture(autouse=True)
