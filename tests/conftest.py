@@ -28,7 +28,9 @@ WIDE = "500"  # columns, so that messages break nowhere, however long the paths 
 with pytest.MonkeyPatch.context() as _patch:
     _patch.setenv("COLUMNS", WIDE)
     importlib.import_module("weft.cli.progress")  # whose consoles look at it once
-settings.register_profile("weft", deadline=None, max_examples=50)  # a busy machine is no fault of the code
+# The same examples everywhere, nothing written, and no clock; pytest --hypothesis-profile=explore looks for new ones.
+settings.register_profile("weft", deadline=None, max_examples=50, derandomize=True, database=None)
+settings.register_profile("explore", deadline=None, max_examples=300, database=None)
 settings.load_profile("weft")
 RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (interval, intervals_of, paired_difference)]
 for _defaults in RESAMPLED:
