@@ -383,7 +383,10 @@ def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_
     assert "task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text" in named.err
 
 
-def test_predict_says_how_many_rows_went_where_in_one_piece(trained: Trained, tmp_path: Path) -> None:
+def test_predict_says_how_many_rows_went_where_in_one_piece(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.cli.progress.console._width", 40)
     (tmp_path / "new.txt").write_text("fox\ndog\nlazy fox\n", encoding="utf-8")
     target = tmp_path / ("long" * 30) / "answers.jsonl"
     done = run("predict", trained.folder, "-i", tmp_path / "new.txt", "-o", target)
