@@ -453,3 +453,9 @@ def test_importing_metrics_imports_neither_torch_nor_scikit_learn_nor_scipy() ->
     script = f"import sys; {imports}; sys.exit(' '.join({{'torch', 'sklearn', 'scipy'}} & set(sys.modules)) or 0)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_of_equally_good_thresholds_the_nearest_to_a_half_is_taken() -> None:
+    gold = np.array([1, 0, 0, 1])  # all rows or only the last: an F1 of two thirds either way
+    assert best_threshold(np.array([0.1, 0.2, 0.3, 0.8]), gold) == pytest.approx(0.55)
+    assert best_threshold(np.array([0.9, 0.92, 0.94, 0.99]), gold) == pytest.approx(0.45)
