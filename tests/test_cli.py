@@ -30,17 +30,8 @@ def run_process(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run `weft` with arguments in this process: exit code, standard output, standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["weft", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        return int(caught.value.code or 0), out, err
-
-    return call
+def run(run_weft: Run) -> Run:
+    return run_weft
 
 
 def write_texts(folder: Path, suffix: str) -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect as introspection
 import json
 import re
-import sys
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft.cli import main as cli
 from weft.conditioning import Conditioning
 from weft.embed import load_encoder
 from weft.encoder.seams import Seams
@@ -654,19 +653,9 @@ def folders(plain: Network, labelled: Network, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def run(run_weft: Run) -> Run:
     """Run `weft inspect`: exit code, standard output, standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["weft", "inspect", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return int(caught.value.code or 0), out, err
-
-    return call
+    return partial(run_weft, "inspect")
 
 
 def test_the_model_inspects_texts_and_pairs(folders: tuple[Path, Path], labelled: Network) -> None:

@@ -25,7 +25,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
-from weft.cli import main as cli
 from weft.errors import ConfigError, DataError, WeftError
 from weft.text import byte_pairs
 from weft.text.byte_pairs import learn_merges, segment
@@ -607,17 +606,8 @@ def test_the_folder_has_the_usual_permissions(learned: dict[Kind, Tokenizer], tm
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run `weft` with arguments in this process: exit code, standard output, standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["weft", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        return int(caught.value.code or 0), out, err
-
-    return call
+def run(run_weft: Run) -> Run:
+    return run_weft
 
 
 def table(out: str) -> dict[str, str]:
