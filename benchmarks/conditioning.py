@@ -24,8 +24,8 @@ from rich.table import Table
 from torch import nn
 
 from weft.conditioning import Blueprint, Conditioning
-from weft.embed import TextEncoder, load_encoder
-from weft.encoder.seams import Seams
+from weft.encoder.conditioner import Seams
+from weft.model.embed import TextEncoder, load_encoder
 from weft.spec import parse
 from weft.tensors import Batch, pack
 

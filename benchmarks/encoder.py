@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.checkpoints.source import find_folder
-from weft.embed import load_encoder
+from weft.model.embed import load_encoder
 from weft.tensors import Batch, pack
 
 Rows = list[list[int]]

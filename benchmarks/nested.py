@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.table import Table
 
 import weft
-from weft.data import read_examples
 from weft.metrics.spans import count_spans, nested_recall, span_scores
-from weft.predict import predict
+from weft.model.predict import predict
 from weft.spec import parse
-from weft.targets.marked import gold_spans, spans_in
+from weft.targets.base.annotations import gold_spans, spans_in
 from weft.tasks import Task
+from weft.tasks.base.examples import read_examples
 
 TASK = "entities"
 

@@ -38,15 +38,16 @@ from rich.table import Table
 from torch import nn
 
 from weft.checkpoints.source import find_folder
-from weft.corpora import CorpusReader
-from weft.embed import load_encoder
-from weft.network import Network
+from weft.config.training import Batching
+from weft.model.embed import load_encoder
+from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
+from weft.tasks.base.loading import CorpusReader
 from weft.tensors import Batch
-from weft.text.tokenizer import Tokenizer
-from weft.training.batches import Batching, plan
-from weft.training.rows import TaskRows
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.batches import plan
+from weft.training.task_batches import TaskRows
 
 SIDES = ("weft", "transformers")
 SETTINGS = {"paragraphs": "rows", "blocks": "blocks"}  # and what a document is to weft

@@ -20,11 +20,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from weft.data import read_examples
-from weft.embed import load_encoder
-from weft.network import Network
+from weft.model.embed import load_encoder
+from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
+from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch
 
 TASKS = {

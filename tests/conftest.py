@@ -17,12 +17,12 @@ from hypothesis import settings
 
 from weft.checkpoints.hf import write_encoder
 from weft.cli import main as cli
-from weft.devices import half_precision_fault
-from weft.embed import TextEncoder, load_encoder
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.metrics.bootstrap import interval, intervals_of, paired_difference
-from weft.text.tokenizer import Tokenizer
+from weft.model.devices import half_precision_fault
+from weft.model.embed import TextEncoder, load_encoder
+from weft.tokenization.tokenizer import Tokenizer
 
 WIDE = "500"  # columns, so that messages break nowhere, however long the paths in them
 with pytest.MonkeyPatch.context() as _patch:

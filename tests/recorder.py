@@ -22,9 +22,9 @@ from weft.checkpoints.hf import read_file, write_encoder
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.metrics import bootstrap
-from weft.network import Network
+from weft.model.network import Network
 from weft.tensors import Batch
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training.progress import Watcher
 
 HEAD = {"kind": "linear", "dropout": 0.0}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from weft.baselines import (
+from weft.baselines.tfidf import (
     majority_label_sets,
     majority_labels,
     mean_scores,
@@ -143,6 +143,8 @@ def test_baselines_refuse_absent_and_uneven_training_rows() -> None:
 
 
 def test_importing_baselines_does_not_import_scikit_learn() -> None:
-    script = "import sys, weft.baselines; sys.exit(' '.join({'sklearn', 'scipy', 'numpy'} & set(sys.modules)) or 0)"
+    script = (
+        "import sys, weft.baselines.tfidf; sys.exit(' '.join({'sklearn', 'scipy', 'numpy'} & set(sys.modules)) or 0)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

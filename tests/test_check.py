@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from conftest import lines_run
 from weft.checks.duplicates import Normalised
 from weft.checks.findings import Finding
-from weft.checks.survey import check
+from weft.checks.run import check
 from weft.cli import main as cli
-from weft.experiment import data_folder, parse_experiment
-from weft.text.splits import normalise
-from weft.text.tokenizer import Tokenizer
+from weft.config.document import data_folder, parse_experiment
+from weft.data.splits import normalise
+from weft.tokenization.tokenizer import Tokenizer
 
 Rows = list[tuple[str, ...]]
 MOOD = {"kind": "classification", "train": "train.csv", "dev": "dev.csv"}

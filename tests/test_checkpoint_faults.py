@@ -15,8 +15,8 @@ from torch import Tensor
 
 from weft.checkpoints import source
 from weft.checkpoints.hf import read_encoder, read_file, read_tensors, write_tensors
-from weft.embed import TextEncoder, load_encoder
 from weft.errors import CheckpointError, DataError
+from weft.model.embed import TextEncoder, load_encoder
 from weft.tensors import pack
 
 WEIGHTS = "model.safetensors"

@@ -12,12 +12,12 @@ import torch
 
 from recorder import HEAD, TEXTS, Place, Recorder, interrupt_after, make_place
 from weft.checkpoints.hf import read_file
+from weft.data.records import Example
 from weft.errors import WeftError
-from weft.evaluate import TaskResult
-from weft.network import Network
-from weft.records import Example
+from weft.model.evaluate import TaskResult
+from weft.model.network import Network
 from weft.targets import Measures
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training import loop
 from weft.training.interrupt import Interrupted
 

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weft.cli import main as cli
-from weft.embed import TextEncoder, load_encoder
+from weft.model.embed import TextEncoder, load_encoder
 
 WEFT = str(Path(sys.executable).with_name("weft"))
 Run = Callable[..., tuple[int, str, str]]

@@ -23,8 +23,8 @@ import weft
 from weft.checkpoints.hf import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
-from weft.devices import choose_device
-from weft.reports.table import verdict
+from weft.model.devices import choose_device
+from weft.reports.terminal import verdict
 from weft.training.progress import RichWatcher, Watcher
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]

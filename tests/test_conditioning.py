@@ -17,18 +17,18 @@ from torch import Tensor, nn
 
 from weft.checkpoints.layouts import LAYOUTS
 from weft.conditioning import Blueprint, Conditioning, slot
+from weft.data.records import Example
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
-from weft.encoder.seams import Seams
 from weft.errors import ConfigError
-from weft.network import Network, load_network
-from weft.predict import score
-from weft.records import Example
+from weft.model.network import Network, load_network
+from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tensors import Batch, Shown, pack
-from weft.text.tokenizer import Tokenizer
-from weft.training.starts import Starts
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.initial import Starts
 
 CONFIG = EncoderConfig(
     vocab_size=50,

@@ -20,10 +20,10 @@ import weft
 from weft.checkpoints.hf import read_file
 from weft.cli import main as cli
 from weft.conditioning import Conditioning
-from weft.data import load_data
+from weft.config.document import parse_experiment
 from weft.encoder.encoder import Encoder
-from weft.experiment import parse_experiment
 from weft.metrics import bootstrap
+from weft.tasks.base.examples import load_data
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
 from weft.training.run import build_network, load_source

@@ -14,21 +14,21 @@ from weft.conditioning import Conditioning
 from weft.conditioning.combined import Combined
 from weft.conditioning.lora import Lora
 from weft.conditioning.task_input import TaskInput
+from weft.config.document import apply_override, data_folder, parse_experiment
+from weft.data.records import Content
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
-from weft.experiment import apply_override, data_folder, parse_experiment
 from weft.heads.mlp import Mlp
 from weft.losses.focal import Focal
-from weft.network import Network, draw_blueprint
+from weft.model.network import Network, draw_blueprint
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
-from weft.records import Content
 from weft.spec import parse
 from weft.targets.labels import LabelsTarget
 from weft.targets.score import ScoreTarget
 from weft.tasks import Task
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 PLAIN: dict[str, Any] = {"tasks": {"x": {"kind": "classification", "train": "x.csv"}}}
 

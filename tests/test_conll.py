@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from weft.data.formats import Row, read_rows
 from weft.errors import DataError
-from weft.text.reading import Row, read_rows
 
 SUFFIXES = (".conll", ".bio", ".iob", ".iob2", ".bioes")
 

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import tiny_tokenizer
+from weft.corpus import corpus as module
+from weft.corpus import documents as documents_module
+from weft.corpus.corpus import Corpus, load_corpus, special_ids
+from weft.corpus.documents import Documents, read_pieces
+from weft.corpus.packing import pack_rows
+from weft.corpus.sentences import sentence_pairs, split_sentences
 from weft.errors import ConfigError, DataError
-from weft.text import corpus as module
-from weft.text import documents as documents_module
-from weft.text.corpus import Corpus, load_corpus, special_ids
-from weft.text.documents import Documents, read_pieces
-from weft.text.packing import pack_rows
-from weft.text.sentences import sentence_pairs, split_sentences
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 BLOCKS = "The quick fox. The lazy dog jumps!\nOver the dog.\n\n\nA café, über-coffee? Don't.\n \nfox\n"
 WORDPIECE = tiny_tokenizer("wordpiece")

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from conftest import tiny_tokenizer
-from weft.corpora import CorpusReader
+from weft.corpus import corpus as module
+from weft.corpus import packing
+from weft.corpus import sentences as walking
+from weft.corpus.corpus import load_corpus
+from weft.corpus.files import corpus_files
+from weft.corpus.packing import pack_rows
+from weft.corpus.rows import DrawnRows, PairRows
+from weft.data.formats import READERS
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
 from weft.spec import parse
 from weft.tasks import Task
-from weft.text import corpus as module
-from weft.text import packing
-from weft.text import sentences as walking
-from weft.text.corpus import load_corpus
-from weft.text.corpus_files import corpus_files
-from weft.text.corpus_rows import DrawnRows, PairRows
-from weft.text.packing import pack_rows
-from weft.text.reading import READERS
-from weft.text.tokenizer import Tokenizer
+from weft.tasks.base.loading import CorpusReader
+from weft.tokenization.tokenizer import Tokenizer
 
 WORDPIECE = tiny_tokenizer("wordpiece")
 SECRET = "patientword"

@@ -13,28 +13,28 @@ import numpy as np
 import pytest
 import torch
 
-from weft.bases.corpus import HiddenTask, Line
 from weft.checkpoints.hf import read_encoder, read_file, write_tensors
 from weft.checkpoints.source import find_folder
-from weft.checks.survey import survey
-from weft.corpora import CorpusReader
-from weft.data import Splits, load_data, read_examples, stratum
+from weft.checks.run import survey
+from weft.config.document import parse_experiment
+from weft.corpus.masking import Masked, Unigrams, mask_spans, mask_tokens, mask_words
+from weft.data.records import Content, Example
+from weft.data.splits import normalise, split_off, subsample
+from weft.data.writing import write_rows
 from weft.errors import DataError
-from weft.experiment import parse_experiment
 from weft.layers.spans import SpanReader
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Example
 from weft.spec import parse
 from weft.targets.labels import LabelsTarget
 from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import BioTarget, TagsTarget
 from weft.tasks import Task
-from weft.text.masking import Masked, Unigrams, mask_spans, mask_tokens, mask_words
-from weft.text.splits import normalise, split_off, subsample
-from weft.text.tokenizer import Tokenizer
-from weft.text.writing import write_rows
+from weft.tasks.base.corpus import HiddenTask, Line
+from weft.tasks.base.examples import Splits, load_data, read_examples, stratum
+from weft.tasks.base.loading import CorpusReader
+from weft.tokenization.tokenizer import Tokenizer
 
 PLAIN = {"kind": "classification", "train": "rows.csv"}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from weft.config.document import read_experiment
 from weft.demo import CONFIG, FOLDER
-from weft.experiment import read_experiment
 
 PARTS = ("train", "dev", "test")
 

@@ -13,8 +13,8 @@ import pytest
 
 import weft
 from conftest import RunWeft
-from weft import devices
-from weft.devices import half_precision_fault
+from weft.model import devices
+from weft.model.devices import half_precision_fault
 
 CONFIG = """
 encoder.from = "{encoder}"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import lines_run
-from weft.text.disjoint import best_disjoint
+from weft.data.overlaps import best_disjoint
 
 Span = tuple[int, int, float]
 

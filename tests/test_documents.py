@@ -23,11 +23,13 @@ import pytest
 import typer
 
 import weft
-from weft.checks.survey import survey
+from weft.checks.run import survey
 from weft.cli import main as cli
 from weft.conditioning import Conditioning
+from weft.config.document import parse_experiment
+from weft.config.experiment import EncoderChoice, Experiment, Phase
+from weft.config.training import Training
 from weft.errors import ConfigError
-from weft.experiment import EncoderChoice, Experiment, Phase, Training, parse_experiment
 from weft.heads import Head
 from weft.losses import Loss
 from weft.pooling import Pooler

@@ -12,13 +12,13 @@ import pytest
 import torch
 import transformers
 
-import weft.embed
+import weft.model.embed
 from weft.checkpoints.source import find_folder
-from weft.embed import EmbedOptions, TextEncoder, TextVectors, TruncationWarning, batches_by_length, load_encoder
+from weft.data.vectors import write_vectors
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
+from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, TruncationWarning, batches_by_length, load_encoder
 from weft.tensors import pack
-from weft.text.tokenizer import Text, Tokenizer
-from weft.vectors import write_vectors
+from weft.tokenization.tokenizer import Text, Tokenizer
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",
@@ -67,13 +67,13 @@ def test_a_vector_depends_on_neither_order_nor_neighbours(encoder: TextEncoder) 
 
 @pytest.mark.parametrize("level", ["sentence", "word", "token"])
 def test_many_windows_and_batches_keep_the_order(
-    tiny: TextEncoder, monkeypatch: pytest.MonkeyPatch, level: weft.embed.Level
+    tiny: TextEncoder, monkeypatch: pytest.MonkeyPatch, level: weft.model.embed.Level
 ) -> None:
     texts = [text for text in TEXTS if len(text) < 24] * 5
     options = EmbedOptions(level)
     expected = list(tiny.stream(texts, options))
-    monkeypatch.setattr(weft.embed, "_WINDOW", 4)
-    monkeypatch.setattr(weft.embed, "_BATCH_TOKENS", 12)
+    monkeypatch.setattr(weft.model.embed, "_WINDOW", 4)
+    monkeypatch.setattr(weft.model.embed, "_BATCH_TOKENS", 12)
     found = list(tiny.stream(iter(texts), options))
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -82,7 +82,7 @@ def test_many_windows_and_batches_keep_the_order(
 
 
 def test_texts_are_read_a_window_at_a_time(tiny: TextEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weft.embed, "_WINDOW", 4)
+    monkeypatch.setattr(weft.model.embed, "_WINDOW", 4)
     texts = iter(["the dog"] * 10)
     next(tiny.stream(texts))
     assert len(list(texts)) == 6
@@ -148,7 +148,9 @@ def test_a_word_is_the_mean_of_its_tokens(minilm: TextEncoder) -> None:
 
 
 @pytest.mark.parametrize("level", ["sentence", "word", "token"])
-def test_normalized_vectors_have_length_1_and_the_same_direction(encoder: TextEncoder, level: weft.embed.Level) -> None:
+def test_normalized_vectors_have_length_1_and_the_same_direction(
+    encoder: TextEncoder, level: weft.model.embed.Level
+) -> None:
     for plain, scaled in zip(
         encoder.stream(TEXTS[:1], EmbedOptions(level)),
         encoder.stream(TEXTS[:1], EmbedOptions(level, normalize=True)),
@@ -182,7 +184,7 @@ def test_an_empty_text_is_refused_where_the_tokenizer_adds_no_special_tokens(tin
 def test_what_is_not_a_text_is_refused_by_its_row_and_not_quoted(
     tiny: TextEncoder, monkeypatch: pytest.MonkeyPatch, wrong: Text
 ) -> None:
-    monkeypatch.setattr(weft.embed, "_WINDOW", 2)
+    monkeypatch.setattr(weft.model.embed, "_WINDOW", 2)
     with pytest.raises(DataError, match=r"^row 4 ") as caught:
         tiny.embed(["the dog"] * 4 + [wrong])
     assert "secret" not in str(caught.value)
@@ -253,7 +255,7 @@ def test_a_byte_level_tokenizer_gives_words_without_blanks(
     tiny: TextEncoder, tiny_tokenizers: dict[str, Tokenizer]
 ) -> None:
     tokenizer = tiny_tokenizers["bytes"]
-    config = weft.embed.replace(tiny.encoder.config, vocab_size=tokenizer.size)
+    config = weft.model.embed.replace(tiny.encoder.config, vocab_size=tokenizer.size)
     encoder = TextEncoder(type(tiny.encoder)(config), tokenizer)
     (words,) = encoder.embed([" the  fox\n"], level="word")
     assert words.spans == [(1, 4), (6, 9)]
@@ -262,9 +264,9 @@ def test_a_byte_level_tokenizer_gives_words_without_blanks(
 
 @pytest.mark.parametrize("level", ["sentence", "word", "token"])
 def test_files_of_all_formats_hold_the_same_vectors(
-    tiny: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: weft.embed.Level
+    tiny: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: weft.model.embed.Level
 ) -> None:
-    monkeypatch.setattr("weft.vectors._CHUNK", 2)
+    monkeypatch.setattr("weft.data.vectors._CHUNK", 2)
     options = EmbedOptions(level, max_length=12)
     rows = list(tiny.stream(TEXTS, options))
     expected = np.concatenate([one.vectors for one in rows])
@@ -296,7 +298,7 @@ def test_no_texts_make_a_valid_file_without_rows(tiny: TextEncoder, tmp_path: Pa
 def test_a_failure_in_the_middle_leaves_the_folder_as_it_was(
     tiny: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr("weft.vectors._CHUNK", 2)
+    monkeypatch.setattr("weft.data.vectors._CHUNK", 2)
     path = tmp_path / "out" / f"old.{suffix}"
     path.parent.mkdir()
     path.write_text("old")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from weft.encoder.attention import SelfAttention, attend
+from weft.encoder.conditioner import Readout, Seams
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import dropout
 from weft.encoder.encoder import Encoder
-from weft.encoder.seams import Readout, Seams
 from weft.errors import DataError
 from weft.tensors import Batch, States, pack, softmax_per_row
 

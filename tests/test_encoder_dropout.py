@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from weft.conditioning import Blueprint, Conditioning
 from weft.conditioning.combined import CombinedSeams
 from weft.encoder.attention import SelfAttention, attend
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
-from weft.encoder.seams import Seams
 from weft.heads import Head
 from weft.spec import parse
 from weft.tensors import Batch, States, pack

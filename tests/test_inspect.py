@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 
 import weft
 from weft.conditioning import Conditioning
-from weft.embed import load_encoder
-from weft.encoder.seams import Seams
+from weft.data.records import Content
+from weft.encoder.conditioner import Seams
 from weft.errors import ConfigError, DataError
-from weft.explained import check_explicable, explained_score
-from weft.inspect import (
+from weft.model.embed import load_encoder
+from weft.model.explained import check_explicable, explained_score
+from weft.model.inspect import (
     Inspection,
     LeafSeams,
     Place,
@@ -32,17 +33,16 @@ from weft.inspect import (
     inspect,
     unread_spans,
 )
-from weft.network import Network
-from weft.predict import predict
-from weft.records import Content
-from weft.reports.attention import marks_of, render_attention
-from weft.reports.marks import LOOKS, Mark, Piece, legend, looks_of, paint, stack
+from weft.model.network import Network
+from weft.model.predict import predict
+from weft.reports.inspect_page import marks_of, render_attention
+from weft.reports.spans import LOOKS, Mark, Piece, legend, looks_of, paint, stack
 from weft.spec import parse
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.tasks import Task
 from weft.tensors import States
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 Run = Callable[..., tuple[int, str, str]]
 TEXT = "the quick brownfox jumps, don't!"
@@ -637,7 +637,7 @@ def test_every_label_has_a_name_of_its_own_and_the_first_28_a_look_of_their_own(
     assert len(set(names)) == len(names)
     assert all(len(name) <= 16 for name in names)
     assert len({look.kind for look in list(looks.values())[:LOOKS]}) == LOOKS == 28
-    from weft.reports.marks import STYLE
+    from weft.reports.spans import STYLE
 
     assert len(set(re.findall(r"--k: .*", STYLE))) == 28
     assert "&lt;1&gt;" in legend(looks)

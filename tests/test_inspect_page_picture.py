@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from weft.embed import load_encoder
-from weft.inspect import inspect
-from weft.network import Network
-from weft.reports.attention import render_attention
+from weft.model.embed import load_encoder
+from weft.model.inspect import inspect
+from weft.model.network import Network
+from weft.reports.inspect_page import render_attention
 from weft.spec import parse
 from weft.tasks import Task
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from weft.conditioning import Blueprint, Conditioning
 from weft.conditioning.combined import CombinedSeams
 from weft.encoder.attention import SelfAttention
+from weft.encoder.conditioner import Readout, Seams
 from weft.encoder.config import EncoderConfig
-from weft.encoder.seams import Readout, Seams
+from weft.layers.features import CosineReader, SiameseReader, TextReader
 from weft.layers.pairs import pair_features
-from weft.layers.readers import CosineReader, SiameseReader, TextReader
 from weft.layers.relations import RelationReader
 from weft.layers.spans import SpanReader
 from weft.pooling.mean import MeanOfTokens

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import lines_run
-from weft.lookup import lookup_spans, lookup_tags
+from weft.baselines.lookup import lookup_spans, lookup_tags
 from weft.metrics.spans import Span
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -227,5 +227,5 @@ def test_tags_need_a_training_word() -> None:
 
 
 def test_the_lookup_needs_no_torch() -> None:
-    code = "import sys, weft.lookup; sys.exit('torch' in sys.modules)"
+    code = "import sys, weft.baselines.lookup; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

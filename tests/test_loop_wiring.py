@@ -20,7 +20,7 @@ from weft.sampling.annealed import Annealed
 from weft.sampling.proportional import Proportional
 from weft.sampling.temperature import Temperature
 from weft.tensors import Batch
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 Gradients = dict[str, Tensor]
 PLAIN = {"schedule": "constant", "warmup_ratio": 0.0, "max_grad_norm": 0.0}

@@ -11,16 +11,16 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from weft.bases.words import WordTask
-from weft.records import Content, Example, Span
+from weft.data.annotations import mend_spans, mend_tags, read_spans, read_tags, refuse_overlaps
+from weft.data.records import Content, Example, Span
 from weft.spec import parse
 from weft.targets.tags import BioTarget
 from weft.tasks import Task
+from weft.tasks.base.words import WordTask
 from weft.tensors import Scores
-from weft.text.marks import mend_spans, mend_tags, read_spans, read_tags, refuse_overlaps
-from weft.text.readings import Reading, read_words
-from weft.text.tokenizer import Tokenizer
-from weft.text.words import join_words
+from weft.tokenization.examples import Reading, read_words
+from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.words import join_words
 
 TINY = ("wordpiece", "bytes", "unigram")
 MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -17,20 +17,20 @@ from torch import Tensor, nn
 
 import weft
 from weft.checkpoints.hf import read_encoder, write_tensors
-from weft.checkpoints.vocabulary_head import HEADS, read_vocabulary_head, write_masked_model
+from weft.checkpoints.masked_head import HEADS, read_vocabulary_head, write_masked_model
 from weft.cli import main as cli
-from weft.corpora import CorpusReader
-from weft.embed import TextEncoder, load_encoder
+from weft.config.document import parse_experiment
 from weft.encoder.encoder import Encoder
-from weft.experiment import parse_experiment
-from weft.layers.hidden import VocabularyHead
-from weft.network import Network, load_network
+from weft.layers.masked import VocabularyHead
+from weft.model.embed import TextEncoder, load_encoder
+from weft.model.network import Network, load_network
 from weft.spec import parse
 from weft.tasks import Task
+from weft.tasks.base.loading import CorpusReader
 from weft.tensors import pack
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.initial import begin_vocabulary_heads
 from weft.training.progress import Watcher
-from weft.training.starts import begin_vocabulary_heads
 
 SIZES = {"vocab_size": 99, "max_position_embeddings": 40}
 WIDE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
@@ -241,7 +241,7 @@ def test_all_tasks_that_tell_hidden_words_have_one_head_unless_one_names_another
 def test_only_hidden_places_meet_the_vocabulary(
     kind: str, tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training.rows import TaskRows
+    from weft.training.task_batches import TaskRows
 
     sizes: list[tuple[int, ...]] = []
     real = VocabularyHead.forward

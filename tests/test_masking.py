@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.text.masking import Masked, Unigrams, length_law, mask_spans, mask_tokens, mask_words
+from weft.corpus.masking import Masked, Unigrams, length_law, mask_spans, mask_tokens, mask_words
 
 VOCABULARY, CLS, SEP, MASK = 200, 1, 2, 3
 ORDINARY = 5  # ids from here on

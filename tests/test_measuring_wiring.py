@@ -28,7 +28,7 @@ import weft
 from weft.cli import main as cli
 from weft.errors import DataError
 from weft.reports.card import render_card
-from weft.reports.html import render
+from weft.reports.run_page import render
 from weft.training.progress import Watcher
 
 Row = dict[str, Any]
@@ -793,7 +793,7 @@ def test_raw_text_is_measured_in_windows_of_rows(
     assert report["rows"] > 4
     model = weft.load(folder, device="cpu")
     for window in (1, 3, 1024):
-        monkeypatch.setattr("weft.evaluate.WINDOW", window)
+        monkeypatch.setattr("weft.model.evaluate.WINDOW", window)
         found = model.evaluate({"t": tmp_path / "dev.txt"})["t"]
         assert found.rows == report["rows"]
         assert found.measures.scores == pytest.approx(report["measures"]["scores"], rel=1e-4)

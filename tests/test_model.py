@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import weft
+from weft.data.records import Example
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.network import Network, load_network
-from weft.predict_files import passes_note, read_inputs
-from weft.records import Example
+from weft.model.inputs import passes_note, read_inputs
+from weft.model.network import Network, load_network
 from weft.training.progress import Watcher
 
 TEXTS = ["the quick fox", "a lazy dog", "don't jump over the lazy brown dog", "fox"]

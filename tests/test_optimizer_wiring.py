@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from recorder import Place, Recorder, make_place
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 FLAT = {"schedule": "constant", "warmup_ratio": 0.0}
 EMBEDDINGS, LOWER, UPPER = (

@@ -16,12 +16,12 @@ import pytest
 import torch
 
 import weft
-from weft import predict as prediction
 from weft.cli import main as cli
-from weft.embed import load_encoder
+from weft.data.records import Example
 from weft.errors import ConfigError, DataError
-from weft.network import Network
-from weft.records import Example
+from weft.model import predict as prediction
+from weft.model.embed import load_encoder
+from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
 
@@ -314,7 +314,7 @@ def test_a_failure_in_the_middle_leaves_no_output(run: Run, tmp_path: Path, monk
 def test_parquet_that_would_need_two_types_in_one_column_is_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.text.writing._CHUNK", 1)
+    monkeypatch.setattr("weft.data.writing._CHUNK", 1)
     source = tmp_path / "in.jsonl"
     source.write_text(f'{{"text": "{SECRET}", "id": 1}}\n{{"text": "{SECRET}", "id": "{SECRET}"}}\n')
     code, _, err = run("--input", source, "--output", tmp_path / "out.parquet")
@@ -352,7 +352,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path:
 
 
 def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
-    from weft.predict_files import passes_note, read_inputs
+    from weft.model.inputs import passes_note, read_inputs
 
     both = read_inputs(model.network, ["fox", "size"], text="a")
     assert passes_note(model.network, both) is None
@@ -361,8 +361,8 @@ def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
 
 
 def test_tasks_share_a_pass_as_long_as_they_read_the_same_tokens(model: weft.Model) -> None:
-    from weft.predict import groups
-    from weft.records import Content
+    from weft.data.records import Content
+    from weft.model.predict import groups
 
     for text, passes in (("a fox", 1), ("a fox " * 20, 2)):  # `topics` cuts the longer one
         assert len(groups(model.network, [dict.fromkeys(["fox", "topics"], Content((text,)))])) == passes

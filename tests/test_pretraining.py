@@ -19,20 +19,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft.bases.corpus import HiddenTask
 from weft.checkpoints.hf import read_file
 from weft.cli import main as cli
-from weft.corpora import CorpusReader
-from weft.embed import load_encoder
+from weft.config.document import parse_experiment
+from weft.corpus import corpus as corpora
+from weft.corpus.masking import Unigrams
+from weft.data.records import Example, Tokens
 from weft.errors import ConfigError, DataError, WeftError
-from weft.experiment import parse_experiment
-from weft.network import Network, load_network
-from weft.records import Example, Tokens
+from weft.model.embed import load_encoder
+from weft.model.network import Network, load_network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.text import corpus as corpora
-from weft.text.masking import Unigrams
-from weft.text.tokenizer import Tokenizer
+from weft.tasks.base.corpus import HiddenTask
+from weft.tasks.base.loading import CorpusReader
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
 from weft.training.run import load_source

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from weft.data.formats import Row, read_column, read_rows
 from weft.errors import DataError
-from weft.text.reading import Row, read_column, read_rows
 
 SECRET = "Geheimnis"
 

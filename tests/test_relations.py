@@ -10,16 +10,16 @@ import pytest
 import torch
 
 import weft
-from weft.data import read_examples
-from weft.embed import load_encoder
+from weft.data.records import Content
 from weft.errors import ConfigError, DataError
 from weft.layers.relations import RelationReader
-from weft.network import Network, check_sources
-from weft.predict import predict
-from weft.records import Content
+from weft.model.embed import load_encoder
+from weft.model.network import Network, check_sources
+from weft.model.predict import predict
 from weft.spec import parse
 from weft.targets.relations import RelationsTarget
 from weft.tasks import Task
+from weft.tasks.base.examples import read_examples
 from weft.training.progress import Watcher
 
 TEXT = "ibuprofen helped my knee"

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from weft.reports.card import render_card
-from weft.reports.html import render
-from weft.reports.table import read_rows, results_table, verdict
+from weft.reports.run_page import render
+from weft.reports.terminal import read_rows, results_table, verdict
 
 Record = dict[str, Any]
 

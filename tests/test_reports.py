@@ -16,10 +16,10 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from weft.evaluate import TaskResult
-from weft.records import Gold, Prediction
+from weft.data.records import Gold, Prediction
+from weft.model.evaluate import TaskResult
 from weft.reports.card import code, render_card
-from weft.reports.html import render, smooth
+from weft.reports.run_page import render, smooth
 from weft.reports.svg import (
     Dot,
     Series,
@@ -30,7 +30,7 @@ from weft.reports.svg import (
     reliability_diagram,
     shorten,
 )
-from weft.reports.table import listed, read_rows, results_table, verdict
+from weft.reports.terminal import listed, read_rows, results_table, verdict
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget

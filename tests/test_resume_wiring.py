@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from recorder import Place, Recorder, Update, interrupt_after, make_place
+from weft.checkpoints.state import optimizer_tensors, restore_optimizer
 from weft.errors import ConfigError
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training import loop
-from weft.training.checkpointing import optimizer_tensors, restore_optimizer
 from weft.training.interrupt import Interrupted
 
 

@@ -18,12 +18,12 @@ from rich.console import Console
 
 import weft
 from recorder import HEAD, TEXTS, Place, Recorder, make_place
-from weft.data import load_data
+from weft.config.document import parse_experiment
 from weft.errors import ConfigError
-from weft.evaluate import calibrate, evaluate
-from weft.experiment import parse_experiment
-from weft.network import Network, load_network
-from weft.text.tokenizer import Tokenizer
+from weft.model.evaluate import calibrate, evaluate
+from weft.model.network import Network, load_network
+from weft.tasks.base.examples import load_data
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training import progress
 from weft.training.progress import RichWatcher, Watcher
 
@@ -168,7 +168,7 @@ def test_a_seed_beside_the_config_takes_the_place_of_its_own(place: Place) -> No
 
 
 def test_the_seed_reaches_what_is_drawn_of_raw_text(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.corpora import CorpusReader
+    from weft.tasks.base.loading import CorpusReader
 
     seeds: list[int] = []
     real = CorpusReader.load

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from weft.layers import spans as layer
+from weft.layers.candidates import candidates, count_candidates, place_of
 from weft.layers.spans import ContentOf, Ends, SpanReader, gather_content, inner_words, softmax_in_bags
 from weft.layers.words import SubWordReader, first_of_words, mean_by_word
 from weft.tensors import States, pack
-from weft.text.candidates import candidates, count_candidates, place_of
 
 WIDTH, SIZE, WIDEST = 6, 5, 3
 PIECES = [[1, 3, 2, 1], [2], [1, 1, 4]]  # sub-words of each word of three texts

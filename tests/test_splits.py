@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.text.splits import normalise, split_off, subsample
+from weft.data.splits import normalise, split_off, subsample
 
 ROWS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.sampled_from("xyz")), max_size=16)
 SHARES = st.floats(0, 0.999)
@@ -115,7 +115,7 @@ def test_seeds_choose_different_rows() -> None:
 
 def test_splits_do_not_depend_on_hash_randomisation() -> None:
     code = (
-        "from weft.text.splits import *\n"
+        "from weft.data.splits import *\n"
         "keys, strata = [str(i % 60) for i in range(90)], ['xyz'[i % 7 % 3] for i in range(90)]\n"
         "print(split_off(keys, strata, 0.3, 5), subsample(strata, 31, 5))"
     )

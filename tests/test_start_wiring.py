@@ -13,11 +13,11 @@ from accelerate import Accelerator
 
 import weft
 from recorder import HEAD, TEXTS, Place, Recorder, make_place
+from weft.config.document import parse_experiment
 from weft.errors import ConfigError
-from weft.experiment import parse_experiment
-from weft.network import load_network
+from weft.model.network import load_network
 from weft.tensors import pack
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 from weft.training.progress import Watcher
 
 TASKS = {"a": {"kind": "classification", "train": "a.csv"}}

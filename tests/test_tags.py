@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from weft.checkpoints.source import find_folder
-from weft.text.tags import WordSpan, allowed_steps, spans_of_tags, tags_of_spans
-from weft.text.tokenizer import Tokenizer
-from weft.text.words import find_words, join_words, word_range
+from weft.data.bio import WordSpan, allowed_steps, spans_of_tags, tags_of_spans
+from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.words import find_words, join_words, word_range
 
 KINDS = ("minilm", "wordpiece", "bytes", "unigram")
 LABELS = ("PER", "LOC", "a-b", "span", "Ä ö")

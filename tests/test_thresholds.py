@@ -12,20 +12,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from weft.evaluate import TaskResult, overall
-from weft.records import Content, Example
+from weft.data.records import Content, Example
+from weft.model.evaluate import TaskResult, overall
 from weft.targets import Measures, Target
-from weft.targets.hidden import HiddenTarget, Told
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
+from weft.targets.masked import HiddenTarget, Told
 from weft.targets.relations import RelationsTarget
 from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import BioTarget, TagsTarget
 from weft.tensors import Scores
-from weft.text.readings import read_words
-from weft.text.tokenizer import Tokenizer
-from weft.training.choosing import gain_of, mean_loss, thin_out, with_floor
+from weft.tokenization.examples import read_words
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.selection import gain_of, mean_loss, thin_out, with_floor
 
 YES_NO = LabelTarget(("no", "yes"), (1, 1))
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.checkpoints.source import find_folder
-from weft.embed import TextEncoder, load_encoder
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.text.tokenizer import Encoded, Text, Tokenizer, Truncation, kept_places
+from weft.model.embed import TextEncoder, load_encoder
+from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation, kept_places
 
 LONG = 1_000_000
 ODD = {

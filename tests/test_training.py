@@ -15,16 +15,16 @@ import torch
 from torch import Tensor
 
 import weft
+from weft.checkpoints import state as checkpointing
 from weft.checkpoints.hf import read_encoder, read_file
-from weft.data import load_data
+from weft.config.document import parse_experiment
+from weft.data.splits import normalise
 from weft.errors import ConfigError, DataError, WeftError
-from weft.experiment import parse_experiment
-from weft.network import load_network
+from weft.model.network import load_network
 from weft.sampling import Sampler
 from weft.spec import parse
 from weft.tasks import Task
-from weft.text.splits import normalise
-from weft.training import checkpointing
+from weft.tasks.base.examples import load_data
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
 

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from weft.config.training import Batching
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
 from weft.spec import parse
-from weft.training.batches import Batching, count, plan
+from weft.training.batches import count, plan
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.optimizer import adamw, parameter_groups
 from weft.training.schedule import Shape, scale

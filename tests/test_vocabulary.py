@@ -25,12 +25,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
+from weft.corpus import byte_pairs
+from weft.corpus.byte_pairs import learn_merges, segment
+from weft.corpus.vocabulary import LONGEST_TEXT, SPECIAL, Kind, learn_vocabulary, measure, parts, segment_word
+from weft.corpus.vocabulary import save_vocabulary as save
 from weft.errors import ConfigError, DataError, WeftError
-from weft.text import byte_pairs
-from weft.text.byte_pairs import learn_merges, segment
-from weft.text.tokenizer import Tokenizer
-from weft.text.vocabulary import LONGEST_TEXT, SPECIAL, Kind, learn_vocabulary, measure, parts, segment_word
-from weft.text.vocabulary import save_vocabulary as save
+from weft.tokenization.tokenizer import Tokenizer
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram")
 EXAMPLE = {"low": 5, "lowest": 2, "newer": 6, "wider": 3, "new": 2}
@@ -367,7 +367,7 @@ def test_special_tokens_in_the_texts_are_not_learned(tmp_path: Path, kind: Kind)
 PRINT = """
 import hashlib, sys
 from pathlib import Path
-from weft.text.vocabulary import learn_vocabulary
+from weft.corpus.vocabulary import learn_vocabulary
 for kind in ("wordpiece", "bpe", "unigram"):
     backend = learn_vocabulary([Path(sys.argv[1])], kind, 450, lowercase=False).backend
     print(hashlib.sha256(backend.to_str().encode()).hexdigest())

@@ -24,20 +24,20 @@ import weft
 from weft.checkpoints.hf import read_file
 from weft.checks.files import read_files
 from weft.checks.findings import Finding
-from weft.checks.survey import check
+from weft.checks.run import check
 from weft.cli import main as cli
-from weft.data import read_examples
-from weft.embed import load_encoder
+from weft.config.document import parse_experiment
+from weft.data.records import Content, Example, Span
 from weft.errors import DataError
-from weft.experiment import parse_experiment
-from weft.network import Network, load_network
-from weft.predict import groups, score
-from weft.records import Content, Example, Span
+from weft.layers.candidates import candidates
+from weft.model.embed import load_encoder
+from weft.model.network import Network, load_network
+from weft.model.predict import groups, score
 from weft.spec import parse
 from weft.targets.spans import SpansTarget
 from weft.tasks import Task
+from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
-from weft.text.candidates import candidates
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
 

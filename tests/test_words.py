@@ -13,9 +13,9 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 from conftest import lines_run
 from weft.checkpoints.source import find_folder
 from weft.errors import ConfigError
-from weft.text.tokenizer import Encoded, Tokenizer
-from weft.text.windows import Window, cut_windows, owners
-from weft.text.words import Words, find_words, join_words, word_range
+from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.tokenization.windows import Window, cut_windows, owners
+from weft.tokenization.words import Words, find_words, join_words, word_range
 
 KINDS = ("minilm", "wordpiece", "bytes", "unigram", "compatible")
 LONG = 1_000_000

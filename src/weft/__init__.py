@@ -10,12 +10,12 @@ _PLACES = {
     "ConfigError": "weft.errors",
     "DataError": "weft.errors",
     "ExportError": "weft.errors",
-    "Model": "weft.model",
-    "TextEncoder": "weft.embed",
-    "TruncationWarning": "weft.embed",
+    "Model": "weft.model.model",
+    "TextEncoder": "weft.model.embed",
+    "TruncationWarning": "weft.model.embed",
     "WeftError": "weft.errors",
-    "load": "weft.model",
-    "load_encoder": "weft.embed",
+    "load": "weft.model.model",
+    "load_encoder": "weft.model.embed",
     "train": "weft.training.run",
 }
 

@@ -18,22 +18,22 @@ import tomli_w
 import torch
 
 import weft
-from weft.bases.corpus import HiddenTask
 from weft.checkpoints.hf import digest, read_file
-from weft.corpora import CorpusReader
-from weft.embed import load_encoder
-from weft.evaluate import evaluate
-from weft.network import Network, load_network
-from weft.predict import score
-from weft.records import Content, Example
+from weft.config.training import Batching
+from weft.corpus.rows import DrawnRows
+from weft.data.records import Content, Example
+from weft.model.embed import load_encoder
+from weft.model.evaluate import evaluate
+from weft.model.network import Network, load_network
+from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
+from weft.tasks.base.corpus import HiddenTask
+from weft.tasks.base.loading import CorpusReader
 from weft.tensors import Batch, Scores
-from weft.text.corpus_rows import DrawnRows
-from weft.training.batches import Batching
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Watcher
-from weft.training.rows import TaskRows
+from weft.training.task_batches import TaskRows
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 TRAINING = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3, "baselines": False}

@@ -18,20 +18,20 @@ import torch
 from torch import Tensor
 
 import weft
-from weft.bases.pairs import PairTask
-from weft.bases.words import WordTask
 from weft.checkpoints.hf import digest, read_file
-from weft.data import read_examples
-from weft.embed import load_encoder
-from weft.evaluate import evaluate
-from weft.network import Network, load_network
-from weft.predict import score
-from weft.records import Content, Example, Gold
+from weft.data.records import Content, Example, Gold
+from weft.model.embed import load_encoder
+from weft.model.evaluate import evaluate
+from weft.model.network import Network, load_network
+from weft.model.predict import score
 from weft.spec import parse
 from weft.targets import RowTarget
 from weft.tasks import Task
+from weft.tasks.base.examples import read_examples
+from weft.tasks.base.pair import PairTask
+from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, Scores
-from weft.text.words import join_words
+from weft.tokenization.words import join_words
 from weft.training.progress import Watcher
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]

@@ -16,10 +16,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from weft.checkpoints.layouts import LAYOUTS, Layout
+from weft.data.atomic import write_atomically
 from weft.encoder.blank import Blank
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError
-from weft.files import write_atomically
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 

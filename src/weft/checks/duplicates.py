@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from weft.checks.findings import Finding, Part, name_lines
-from weft.records import Example, Gold
-from weft.text.splits import normalise
+from weft.data.records import Example, Gold
+from weft.data.splits import normalise
 
 _BLANKS = str.maketrans(dict.fromkeys("!\"#%&'()*,-./:;?@[\\]_{}", " "))
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from weft.bases.corpus import CorpusTask
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
-from weft.corpora import corpus_faults
-from weft.data import read_content, reduce_rows
+from weft.data.formats import Row, read_rows
+from weft.data.records import Content, Example, Gold
 from weft.errors import DataError
-from weft.records import Content, Example, Gold
 from weft.spec import nearest
 from weft.tasks import Task
-from weft.text.reading import Row, read_rows
+from weft.tasks.base.corpus import CorpusTask
+from weft.tasks.base.examples import read_content, reduce_rows
+from weft.tasks.base.loading import corpus_faults
 
 
 def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list[Finding]]:

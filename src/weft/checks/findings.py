@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weft.records import Example
+from weft.data.records import Example
 
 Severity = Literal["fault", "warning", "note"]  # training is impossible, a likely mistake, a fact
 SEVERITIES: tuple[Severity, ...] = ("fault", "warning", "note")

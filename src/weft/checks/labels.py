@@ -10,10 +10,10 @@ from itertools import combinations
 
 from weft.checks.duplicates import agree
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, few, name_label, without_long_values
-from weft.data import labels_of
-from weft.records import Example
+from weft.data.records import Example
 from weft.spec import nearest
 from weft.tasks import Task
+from weft.tasks.base.examples import labels_of
 
 LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
 COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare

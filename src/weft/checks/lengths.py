@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from weft.checks.findings import Finding, Part
 from weft.errors import ConfigError
 from weft.tasks import Task
-from weft.text.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 CUT = 0.05  # share of texts over the token limit from which it is a likely mistake
 _CHUNK = 2048  # rows tokenized at once

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from weft.checks.findings import Finding, Part
-from weft.devices import choose_device, half_precision_fault
+from weft.config.experiment import Experiment
+from weft.data.records import Gold
 from weft.errors import ConfigError
-from weft.experiment import Experiment
 from weft.losses.ordinal import Ordinal
 from weft.losses.pearson import Pearson
-from weft.network import check_losses, loss_of, reads_first_token
+from weft.model.devices import choose_device, half_precision_fault
+from weft.model.network import check_losses, loss_of, reads_first_token
 from weft.pooling.cls import Cls
-from weft.records import Gold
 from weft.targets import Target
 from weft.tasks import Task
 

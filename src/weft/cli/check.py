@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from weft.checks.findings import Finding, Part, Severity
-    from weft.experiment import EncoderChoice
+    from weft.config.experiment import EncoderChoice
     from weft.tasks import Task
-    from weft.text.tokenizer import Tokenizer
+    from weft.tokenization.tokenizer import Tokenizer
 
 _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
 _SHOWN = 12  # labels per task; the rest are counted together
@@ -37,9 +37,9 @@ def check(
     from rich.text import Text
 
     from weft.checks.findings import SEVERITIES, Finding
-    from weft.checks.survey import survey
+    from weft.checks.run import survey
+    from weft.config.document import data_folder, read_experiment
     from weft.errors import WeftError
-    from weft.experiment import data_folder, read_experiment
 
     out = Console(highlight=False)
     experiment = read_experiment(config, overrides or ())
@@ -69,7 +69,7 @@ def _read_tokenizer(encoder: EncoderChoice) -> tuple[Tokenizer, int]:
     """The encoder's tokenizer and the tokens it takes, without reading its weights."""
     from weft.checkpoints.hf import CONFIG, layout_of, read_json
     from weft.checkpoints.source import find_folder
-    from weft.text.tokenizer import Tokenizer
+    from weft.tokenization.tokenizer import Tokenizer
 
     folder = find_folder(encoder.name, encoder.revision)
     raw = read_json(folder / CONFIG)
@@ -107,7 +107,7 @@ def _count_table(name: str, task: Task, parts: dict[str, Part]) -> Table:
 def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
     from weft.checks.findings import name_label
     from weft.checks.labels import has_labels
-    from weft.data import labels_of
+    from weft.tasks.base.examples import labels_of
 
     golds = [[row.gold for row in part.rows if isinstance(row.gold, float)] for part in parts.values()]
     if any(golds):

@@ -31,7 +31,7 @@ def demo(
     from weft.cli.progress import output as screen
     from weft.cli.results import show_run
     from weft.demo import CONFIG, QUICK
-    from weft.model import load
+    from weft.model.model import load
     from weft.training.run import train
 
     console.print("Patient-message triage on [bold]invented[/] messages. An example, [bold]not for medical use[/].\n")

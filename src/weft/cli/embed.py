@@ -42,9 +42,9 @@ def embed(
     Example: [cyan]weft embed minilm --input messages.csv --column message --output vectors.npy[/]
     """
     from weft.cli.progress import console, counting
-    from weft.embed import EmbedOptions, TextVectors, load_encoder, truncation_notice
-    from weft.text.reading import read_column
-    from weft.vectors import check_target, write_vectors
+    from weft.data.formats import read_column
+    from weft.data.vectors import check_target, write_vectors
+    from weft.model.embed import EmbedOptions, TextVectors, load_encoder, truncation_notice
 
     options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
     check_target(output, level)

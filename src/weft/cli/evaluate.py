@@ -30,9 +30,9 @@ def evaluate(
     from rich.table import Table
 
     from weft.cli.progress import output
-    from weft.files import write_atomically
-    from weft.model import load
-    from weft.predict import choose_tasks
+    from weft.data.atomic import write_atomically
+    from weft.model.model import load
+    from weft.model.predict import choose_tasks
     from weft.training.run import gold_files
 
     loaded = load(model, device=device)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.inspect import Inspection, ReadRow, ReadText, Word
-    from weft.network import Network
-    from weft.records import Content, Prediction
+    from weft.data.records import Content, Prediction
+    from weft.model.inspect import Inspection, ReadRow, ReadText, Word
+    from weft.model.network import Network
 
 _SHADES = ("", "#1c2126 on #e9e2f7", "#1c2126 on #d0c1ee", "#1c2126 on #b39be2", "#ffffff on #7a5cbf")
 _COLOURS = ("#3a9bdc", "#e8710a", "#1fae83", "#d99800", "#cc79a7", "#56b4e9", "#8a8f98")  # of marks, for any screen
@@ -49,11 +49,11 @@ def inspect(
     Example: [cyan]weft inspect triage --task urgency --text "I can hardly breathe" --output page.html[/]
     """
     from weft.cli.progress import console, counting
-    from weft.files import write_atomically
-    from weft.inspect import check_layer
-    from weft.inspect import inspect as look
-    from weft.predict_files import read_inputs
-    from weft.reports.attention import render_attention
+    from weft.data.atomic import write_atomically
+    from weft.model.inputs import read_inputs
+    from weft.model.inspect import check_layer
+    from weft.model.inspect import inspect as look
+    from weft.reports.inspect_page import render_attention
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where the task reads two) or --input")
@@ -82,8 +82,8 @@ def inspect(
 
 def _content(cells: Sequence[Any]) -> Content:
     """What stands in the cells of a row that is known to be sound: a text, two, or the words of one."""
-    from weft.records import Content
-    from weft.text.words import join_words
+    from weft.data.records import Content
+    from weft.tokenization.words import join_words
 
     if isinstance(cells[0], list):
         text, words = join_words(cells[0])
@@ -102,8 +102,8 @@ def _check_page(output: Path) -> None:
 
 def _load(folder: Path, task: str) -> Network:
     from weft.errors import ConfigError
-    from weft.model import load
-    from weft.predict import choose_tasks
+    from weft.model.model import load
+    from weft.model.predict import choose_tasks
 
     network = load(folder, device="cpu").network
     try:
@@ -123,7 +123,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
     from rich.text import Text
 
     from weft.cli.progress import output
-    from weft.reports.attention import answer, strongest
+    from weft.reports.inspect_page import answer, strongest
 
     if number is not None:
         output.rule(f"row {number}", align="left", style="dim")
@@ -161,7 +161,7 @@ def _mark(prediction: Prediction, text: str, colours: dict[str, str]) -> Text:
     """The text, what is marked underlined in its label's colour, and bold where that lies in another mark."""
     from rich.text import Text
 
-    from weft.reports.marks import Mark, Piece, stack, visible
+    from weft.reports.spans import Mark, Piece, stack, visible
 
     painted = Text(visible(text))
 
@@ -178,7 +178,7 @@ def _table(prediction: Prediction, colours: dict[str, str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.reports.marks import visible
+    from weft.reports.spans import visible
 
     table = Table(box=None, header_style="dim", pad_edge=False)
     for heading in ("start", "end", "text", "label", "score"):
@@ -193,7 +193,7 @@ def _table(prediction: Prediction, colours: dict[str, str]) -> Table:
 def _paint(text: ReadText, most: float) -> Text:
     from rich.text import Text
 
-    from weft.reports.marks import visible
+    from weft.reports.spans import visible
 
     painted = Text()
     for piece in text.pieces():
@@ -204,8 +204,8 @@ def _paint(text: ReadText, most: float) -> Text:
 
 
 def _sentences(one: Inspection, row: ReadRow) -> list[str]:
-    from weft.reports.attention import cut, percent
-    from weft.reports.marks import visible
+    from weft.reports.inspect_page import cut, percent
+    from weft.reports.spans import visible
 
     words = [(visible(text.text[word.start : word.end]), word) for text in row.texts for word in text.words]
 
@@ -227,7 +227,7 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
 
 
 def _name(name: str, word: Word, key: str) -> str:
-    from weft.reports.attention import percent
+    from weft.reports.inspect_page import percent
 
     share = percent(abs(getattr(word, key)))
     pulled = (

@@ -34,9 +34,9 @@ def predict(
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
     """
     from weft.cli.progress import console, counting, show_answers
-    from weft.model import load
-    from weft.predict_files import passes_note, predict_rows, read_inputs
-    from weft.text.writing import check_output, write_rows
+    from weft.data.writing import check_output, write_rows
+    from weft.model.inputs import passes_note, predict_rows, read_inputs
+    from weft.model.model import load
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")

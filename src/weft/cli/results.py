@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from weft.checkpoints.hf import read_json
 from weft.cli.progress import console, output
-from weft.reports.table import results_table, verdict
+from weft.reports.terminal import results_table, verdict
 
 
 def show_run(folder: Path) -> None:

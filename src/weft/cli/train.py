@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.devices import Device
+from weft.model.devices import Device
 
 DeviceChoice = Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")]
 Overrides = Annotated[

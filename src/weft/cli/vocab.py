@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from weft.text.tokenizer import Tokenizer
+    from weft.tokenization.tokenizer import Tokenizer
 
 
 def vocab(
@@ -45,8 +45,8 @@ def vocab(
 
     Example: [cyan]weft vocab notes.txt more.csv --kind bpe --size 8000 --output pieces --show "unbelievable"[/]
     """
-    from weft.text.corpus_files import corpus_files
-    from weft.text.tokenizer import Tokenizer
+    from weft.corpus.files import corpus_files
+    from weft.tokenization.tokenizer import Tokenizer
 
     if not files and show is None:
         raise typer.BadParameter("give at least one FILE to learn from, or --show to cut words by an existing folder")
@@ -73,7 +73,7 @@ def _learn(
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from weft.cli.progress import console, counting
-    from weft.text.vocabulary import check_target, learn_vocabulary, measure, parts, save_vocabulary
+    from weft.corpus.vocabulary import check_target, learn_vocabulary, measure, parts, save_vocabulary
 
     check_target(target)
     texts = words = 0
@@ -124,7 +124,7 @@ def _learn(
 
 
 def _show_words(tokenizer: Tokenizer, words: str) -> None:
-    from weft.text.vocabulary import segment_word
+    from weft.corpus.vocabulary import segment_word
 
     _print_table({word: " ".join(segment_word(tokenizer, word)) for word in words.split()}, "word", "pieces")
 

@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 from torch import nn
 
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
-from weft.encoder.seams import Seams
 from weft.errors import ConfigError
 from weft.spec import Spec
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning
 from weft.encoder.attention import SelfAttention
-from weft.encoder.seams import Readout, Seams
+from weft.encoder.conditioner import Readout, Seams
 from weft.tensors import Batch, States
 
 

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
 from weft.encoder.attention import SelfAttention, first_token_scores
+from weft.encoder.conditioner import Readout, Seams
 from weft.encoder.dropout import dropout
-from weft.encoder.seams import Readout, Seams
 from weft.errors import ConfigError
 from weft.tensors import Batch, softmax_per_row
 

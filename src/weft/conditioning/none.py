@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from weft.conditioning import Blueprint, Conditioning
-from weft.encoder.seams import Seams
+from weft.encoder.conditioner import Seams
 
 
 class Unconditioned(Conditioning):

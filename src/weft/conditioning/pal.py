@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, per_task, slot
 from weft.encoder.attention import attend
-from weft.encoder.seams import Seams
+from weft.encoder.conditioner import Seams
 from weft.errors import ConfigError
 from weft.tensors import Batch
 

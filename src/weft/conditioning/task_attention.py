@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, per_task, slot
 from weft.encoder.attention import attend
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
-from weft.encoder.seams import Seams
 from weft.errors import ConfigError
 from weft.tensors import Batch, States
 

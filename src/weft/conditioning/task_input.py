@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, slot
-from weft.encoder.seams import Seams
+from weft.encoder.conditioner import Seams
 from weft.tensors import Batch
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
 from weft.encoder.attention import SelfAttention
-from weft.encoder.seams import Seams
+from weft.encoder.conditioner import Seams
 from weft.tensors import Batch
 
 

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.encoder.conditioner import Seams
 from weft.encoder.dropout import dropout
-from weft.encoder.seams import Seams
 from weft.tensors import Batch, Shown, softmax_per_row
 
 

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from weft.encoder.activations import ACTIVATIONS
 from weft.encoder.attention import SelfAttention
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
-from weft.encoder.seams import Seams
 from weft.tensors import Batch, Shown
 
 _CHUNK = 1024  # tokens

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from weft.encoder.block import Block
+from weft.encoder.conditioner import Seams
 from weft.encoder.config import EncoderConfig
 from weft.encoder.embeddings import Embeddings
-from weft.encoder.seams import Seams
 from weft.errors import DataError
 from weft.tensors import Batch, Shown, States
 

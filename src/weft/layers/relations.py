@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.layers.readers import Reader
+from weft.layers.features import Reader
 from weft.layers.spans import SpanReader
 from weft.tensors import States
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.layers.readers import Reader
+from weft.layers.features import Reader
 from weft.tensors import States
 
 Ends = Literal["plain", "networks"]

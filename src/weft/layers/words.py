@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from weft.layers.readers import Reader
+from weft.layers.features import Reader
 from weft.tensors import States
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.reports.svg import FORBIDDEN
-from weft.reports.table import Row, number, read_rows, simple_names, span, verdict
+from weft.reports.terminal import Row, number, read_rows, simple_names, span, verdict
 
 
 def render_card(record: Mapping[str, Any]) -> str:

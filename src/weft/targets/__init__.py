@@ -23,12 +23,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from weft.data.records import Example, Gold, Prediction
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
-from weft.records import Example, Gold, Prediction
 from weft.tensors import Batch, Scores
-from weft.text.readings import Reading
+from weft.tokenization.examples import Reading
 
 ScoresLoss = Callable[[Scores, Batch], Tensor]
 

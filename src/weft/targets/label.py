@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines import majority_labels, tfidf_labels, tfidf_pair_labels
+from weft.baselines.tfidf import majority_labels, tfidf_labels, tfidf_pair_labels
+from weft.data.records import Example, Gold, Prediction
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
-from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, RowTarget, as_logits, pairs_of
 
 _LEAST = 10  # rows of each label from which a threshold is tuned

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines import majority_label_sets, tfidf_label_sets
+from weft.baselines.tfidf import majority_label_sets, tfidf_label_sets
+from weft.data.records import Example, Gold, Prediction
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.thresholds import best_threshold
-from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, RowTarget
 
 _LEAST = 10  # rows with and without a label from which its threshold is tuned

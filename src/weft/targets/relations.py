@@ -11,14 +11,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from weft.data.records import Content, Example, Gold, Prediction, Relation, Span
 from weft.losses import Loss
-from weft.records import Content, Example, Gold, Prediction, Relation, Span
 from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.marked import MarksTarget, loss_with_none, measure_marks
-from weft.targets.thresholds import tune_threshold
+from weft.targets.base.annotations import MarksTarget, loss_with_none, measure_marks
+from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
-from weft.text.readings import Reading
-from weft.text.words import word_range
+from weft.tokenization.examples import Reading
+from weft.tokenization.words import word_range
 
 Pair = tuple[Span, Span]
 

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines import mean_scores, tfidf_pair_scores, tfidf_scores
+from weft.baselines.tfidf import mean_scores, tfidf_pair_scores, tfidf_scores
+from weft.data.records import Example, Gold, Prediction
 from weft.losses import Loss, LossFunction
 from weft.losses import Target as Fit
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.regression import regression_scores
-from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, RowTarget, pairs_of
 
 Bound = Literal["sigmoid", "linear", "cosine"]

@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.lookup import lookup_spans
+from weft.baselines.lookup import lookup_spans
+from weft.data.overlaps import best_disjoint
+from weft.data.records import Example, Gold, Prediction
+from weft.layers.candidates import candidates, count_candidates, place_of
 from weft.losses import Loss
-from weft.records import Example, Gold, Prediction
 from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.marked import MarksTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
-from weft.targets.thresholds import tune_threshold
+from weft.targets.base.annotations import MarksTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
+from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
-from weft.text.candidates import candidates, count_candidates, place_of
-from weft.text.disjoint import best_disjoint
-from weft.text.readings import Reading
-from weft.text.words import word_range
+from weft.tokenization.examples import Reading
+from weft.tokenization.words import word_range
 
 
 @dataclass(frozen=True)

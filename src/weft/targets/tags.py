@@ -11,21 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.baselines.lookup import lookup_spans, lookup_tags
+from weft.data.bio import allowed_steps, spans_of_tags
+from weft.data.records import Example, Gold, Prediction, Span
 from weft.errors import ConfigError
 from weft.layers.crf import best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
-from weft.lookup import lookup_spans, lookup_tags
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
-from weft.records import Example, Gold, Prediction, Span
 from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.marked import MarksTarget, as_spans, gold_spans, marked, measure_spans
+from weft.targets.base.annotations import MarksTarget, as_spans, gold_spans, marked, measure_spans
 from weft.tensors import Batch, Scores
-from weft.text.readings import Reading, number_words
-from weft.text.tags import allowed_steps, spans_of_tags
-from weft.text.words import word_range
+from weft.tokenization.examples import Reading, number_words
+from weft.tokenization.words import word_range
 
 Decoder = Literal["greedy", "constrained", "crf"]
 Learned = Literal["all", "first"]

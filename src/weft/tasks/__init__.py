@@ -11,19 +11,19 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from torch import Tensor, nn
 
+from weft.data.records import Content, Gold, Span
 from weft.encoder.encoder import Encoder
 from weft.heads import Head
 from weft.heads.linear import Linear
-from weft.layers.readers import Reader
+from weft.layers.features import Reader
 from weft.losses import Loss
 from weft.pooling import Pooler
 from weft.pooling.mean import Mean
-from weft.records import Content, Gold, Span
 from weft.spec import Spec, nearest
 from weft.targets import Target
 from weft.tensors import Batch
-from weft.text.readings import Reading
-from weft.text.tokenizer import Tokenizer, Truncation
+from weft.tokenization.examples import Reading
+from weft.tokenization.tokenizer import Tokenizer, Truncation
 
 _LONGEST_SHOWN = 40  # characters of a label in a message
 

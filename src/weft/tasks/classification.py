@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from weft.bases.texts import TextTask
+from weft.data.records import Content, Gold
 from weft.losses import Loss
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.tasks import read_label
+from weft.tasks.base.text import TextTask
 
 
 class Classification(TextTask):

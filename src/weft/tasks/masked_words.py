@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from weft.bases.corpus import HiddenTask, Line
-from weft.text.masking import Masked, Unigrams, mask_tokens, mask_words
+from weft.corpus.masking import Masked, Unigrams, mask_tokens, mask_words
+from weft.tasks.base.corpus import HiddenTask, Line
 
 
 class MaskedWords(HiddenTask):

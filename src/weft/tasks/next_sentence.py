@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
-from weft.bases.corpus import CorpusTask
-from weft.layers.readers import Reader, TextReader
+from weft.corpus.rows import ELSEWHERE, FOLLOWS
+from weft.data.records import Content, Gold
+from weft.layers.features import Reader, TextReader
 from weft.pooling import Pooler
 from weft.pooling.cls import Cls
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
-from weft.text.corpus_rows import ELSEWHERE, FOLLOWS
-from weft.text.readings import Reading
-from weft.text.tokenizer import Encoded, Tokenizer
+from weft.tasks.base.corpus import CorpusTask
+from weft.tokenization.examples import Reading
+from weft.tokenization.tokenizer import Encoded, Tokenizer
 
 
 class NextSentence(CorpusTask):

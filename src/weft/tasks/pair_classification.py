@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
-from weft.bases.pairs import PairTask
+from weft.data.records import Content, Gold
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.tasks import read_label
+from weft.tasks.base.pair import PairTask
 
 
 class PairClassification(PairTask):

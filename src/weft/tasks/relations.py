@@ -10,18 +10,18 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.bases.words import WordTask
-from weft.layers.readers import Reader
+from weft.data.annotations import list_spans, read_relations
+from weft.data.records import Content, Gold, Span
+from weft.layers.features import Reader
 from weft.layers.relations import RelationReader
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold, Span
 from weft.targets import Target
 from weft.targets.relations import RelationsTarget, pairs_of
+from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
-from weft.text.marks import list_spans, read_relations
-from weft.text.readings import Reading
-from weft.text.words import word_range
+from weft.tokenization.examples import Reading
+from weft.tokenization.words import word_range
 
 
 class Relations(WordTask):

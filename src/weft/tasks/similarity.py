@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from torch import nn
 
-from weft.bases.pairs import PairTask
+from weft.data.records import Content, Gold
 from weft.encoder.encoder import Encoder
-from weft.layers.readers import CosineReader, Reader
+from weft.layers.features import CosineReader, Reader
 from weft.losses import Loss
 from weft.losses.mse import Mse
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.score import Bound, ScoreTarget
+from weft.tasks.base.pair import PairTask
 
 
 class Similarity(PairTask):

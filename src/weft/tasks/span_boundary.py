@@ -10,15 +10,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.bases.corpus import HiddenTask, Line
-from weft.layers.hidden import BoundaryReader
-from weft.layers.readers import Reader
-from weft.records import Gold
+from weft.corpus.masking import Masked, Unigrams, mask_spans
+from weft.data.records import Gold
+from weft.layers.features import Reader
+from weft.layers.masked import BoundaryReader
 from weft.targets import Target
-from weft.targets.hidden import HiddenTarget, hidden_in
+from weft.targets.masked import HiddenTarget, hidden_in
+from weft.tasks.base.corpus import HiddenTask, Line
 from weft.tensors import Batch
-from weft.text.masking import Masked, Unigrams, mask_spans
-from weft.text.readings import Reading
+from weft.tokenization.examples import Reading
 
 _OFFSETS = 32  # tokens of a span that are told apart
 

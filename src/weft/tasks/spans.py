@@ -10,19 +10,19 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.bases.words import WordTask
-from weft.layers.readers import Reader
+from weft.data.annotations import read_spans, read_tags, refuse_overlaps
+from weft.data.records import Content, Gold
+from weft.layers.candidates import candidates, count_candidates
+from weft.layers.features import Reader
 from weft.layers.spans import ContentOf, Ends, SpanReader
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.spans import SpansTarget
 from weft.tasks import check_labels
+from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
-from weft.text.candidates import candidates, count_candidates
-from weft.text.marks import read_spans, read_tags, refuse_overlaps
-from weft.text.readings import Reading
+from weft.tokenization.examples import Reading
 
 
 class Spans(WordTask):

@@ -9,19 +9,19 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 from torch import nn
 
-from weft.bases.words import WordTask
+from weft.data.annotations import read_spans, read_tags, refuse_overlaps
+from weft.data.bio import allowed_steps
+from weft.data.records import Content, Gold
 from weft.layers.crf import Crf
-from weft.layers.readers import Reader
+from weft.layers.features import Reader
 from weft.layers.words import SubWordReader
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
-from weft.records import Content, Gold
 from weft.targets import Target
 from weft.targets.tags import BioTarget, Decided, Decoder, Learned, TagsTarget
 from weft.tasks import check_labels
-from weft.text.marks import read_spans, read_tags, refuse_overlaps
-from weft.text.readings import Reading
-from weft.text.tags import allowed_steps
+from weft.tasks.base.words import WordTask
+from weft.tokenization.examples import Reading
 
 
 class Tagging(WordTask):

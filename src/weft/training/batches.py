@@ -5,34 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Any
 
-from pydantic import Field
-
-from weft.spec import Spec
+from weft.config.training import Batching
 
 _WINDOW = 50  # batches
-
-
-def _default_rows(given: dict[str, Any]) -> int | None:
-    return 32 if given.get("batch_tokens") is None else None
-
-
-class Batching(Spec):
-    """How rows are gathered into batches: by their number, by their tokens, or until either is reached."""
-
-    batch_tokens: Annotated[int, Field(ge=1)] | None = None
-    """The most tokens a batch may hold; no limit if unset. A row that alone has more is a batch of its own."""
-
-    batch_size: Annotated[int, Field(ge=1)] | None = Field(default_factory=_default_rows)
-    """The most rows a batch may hold; if unset, 32 without `batch_tokens` and no limit with it."""
-
-    by_length: bool = False
-    """Whether a batch gathers rows of about the same length.
-
-    No padding is saved, for weft has none; but rows of one length share one attention call, so each step makes fewer
-    calls. With `batch_size` alone, steps then differ more in tokens; with `batch_tokens` they do not.
-    """
 
 
 def plan(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> list[list[int]]:

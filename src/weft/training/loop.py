@@ -17,22 +17,22 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from weft.data import Splits
+from weft.checkpoints.state import below, load_state, optimizer_tensors, prefixed, restore_optimizer, save_state
+from weft.config.experiment import Experiment, Phase, TrainLayers
+from weft.data.atomic import write_atomically
 from weft.errors import ConfigError, WeftError
-from weft.evaluate import TaskResult, evaluate, overall
-from weft.experiment import Experiment, Phase, TrainLayers
-from weft.files import write_atomically
-from weft.network import Network
+from weft.model.evaluate import TaskResult, evaluate, overall
+from weft.model.network import Network
+from weft.tasks.base.examples import Splits
 from weft.tensors import Batch
-from weft.training.checkpointing import below, load_state, optimizer_tensors, prefixed, restore_optimizer, save_state
-from weft.training.choosing import gain_of, majority_value, mean_loss, thin_out, with_floor
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.optimizer import adamw, parameter_groups
 from weft.training.progress import Watcher
-from weft.training.rows import TaskRows
 from weft.training.schedule import scale
+from weft.training.selection import gain_of, majority_value, mean_loss, thin_out, with_floor
 from weft.training.stopping import EarlyStopping
+from weft.training.task_batches import TaskRows
 from weft.training.weighting import LossWeights
 
 _SAVE_EVERY = 300.0  # seconds between states within an epoch

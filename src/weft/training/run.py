@@ -25,29 +25,30 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
 from weft.checkpoints.hf import read_json
-from weft.checkpoints.vocabulary_head import write_masked_model
-from weft.corpora import CorpusReader, corpus_tasks
-from weft.data import Splits, load_data
-from weft.devices import Device, choose_device, half_precision_fault
-from weft.embed import TextEncoder, load_encoder
+from weft.checkpoints.masked_head import write_masked_model
+from weft.checkpoints.state import remove_state
+from weft.config.document import data_folder, parse_experiment, read_experiment
+from weft.config.experiment import Experiment
+from weft.data.atomic import write_atomically
+from weft.data.records import Example
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
-from weft.evaluate import TaskResult, calibrate, evaluate, measure_baselines
-from weft.experiment import Experiment, data_folder, parse_experiment, read_experiment
-from weft.files import write_atomically
-from weft.layers.hidden import VocabularyHead
-from weft.model import Model, load
-from weft.network import Network, check_losses, check_sources, load_network
-from weft.predict import predict
-from weft.records import Example
+from weft.layers.masked import VocabularyHead
+from weft.model.devices import Device, choose_device, half_precision_fault
+from weft.model.embed import TextEncoder, load_encoder
+from weft.model.evaluate import TaskResult, calibrate, evaluate, measure_baselines
+from weft.model.model import Model, load
+from weft.model.network import Network, check_losses, check_sources, load_network
+from weft.model.predict import predict
 from weft.reports.card import render_card
-from weft.reports.html import render
-from weft.targets.marked import spans_in
-from weft.text.tokenizer import Tokenizer
-from weft.training.checkpointing import remove_state
+from weft.reports.run_page import render
+from weft.targets.base.annotations import spans_in
+from weft.tasks.base.examples import Splits, load_data
+from weft.tasks.base.loading import CorpusReader, corpus_tasks
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.initial import Starts, begin_vocabulary_heads
 from weft.training.loop import Loop, Position
 from weft.training.progress import RichWatcher, Watcher
-from weft.training.starts import Starts, begin_vocabulary_heads
 
 CONFIG, CACHE = "weft.toml", "cache"
 

@@ -1,0 +1,123 @@
+"""The whole config file as one Spec."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from weft.conditioning import Conditioning
+from weft.conditioning.none import Unconditioned
+from weft.config.training import Training
+from weft.encoder.config import EncoderConfig
+from weft.sampling import Sampler
+from weft.sampling.round_robin import RoundRobin
+from weft.spec import Spec, nearest
+from weft.tasks import Task
+
+TrainLayers = Literal["all"] | Annotated[int, Field(ge=0)]
+
+
+def _plain_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise ValueError(f"a task's name has letters, digits, - and _ only; received {name!r}")
+    if name in ("overall", "truncated"):  # `best/overall`, and the column that says which texts were cut
+        raise ValueError(f"{name!r} has a meaning of its own; give the task another name")
+    return name
+
+
+def _one_or_several(value: Any) -> Any:
+    return {"kind": "combined", "methods": value} if isinstance(value, list | tuple) else value
+
+
+class Scratch(Spec):
+    """An encoder that knows nothing yet, in the shape of BERT."""
+
+    tokenizer: str
+    """Folder that `weft vocab` wrote, beside the tasks' files or where weft is run."""
+    layers: Annotated[int, Field(ge=1)] = 4
+    width: Annotated[int, Field(ge=2)] = 256
+    heads: Annotated[int, Field(ge=1)] = 4
+    inner: Annotated[int, Field(ge=1)] | None = None
+    """Width of the feed-forward layers; four times `width` if unset."""
+    positions: Annotated[int, Field(ge=3)] = 512
+    """The most tokens of a row."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+
+    @model_validator(mode="after")
+    def _divides(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} must be a multiple of heads {self.heads}")
+        return self
+
+    def config(self, vocabulary: int) -> EncoderConfig:
+        """The encoder's shape, for a vocabulary of this size."""
+        return EncoderConfig(
+            vocab_size=vocabulary,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=self.inner or 4 * self.width,
+            max_position_embeddings=self.positions,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.dropout,
+        )
+
+
+class EncoderChoice(Spec):
+    """Where the encoder comes from and how much of it trains."""
+
+    name: Annotated[str, Field(alias="from")] = "minilm"
+    """`minilm` (packaged), a local folder, or a Hub id."""
+    scratch: Scratch | None = None
+    """Begin from nothing instead, with this shape."""
+    revision: str | None = None
+    """Branch, tag or commit of a Hub id."""
+    train_layers: TrainLayers = "all"
+    """How many of the top layers learn: "all" with the embeddings, 0 for a frozen encoder."""
+    checkpoint_gradients: bool = False
+    """Recompute layers in the backward pass: less memory, more time."""
+
+    @model_validator(mode="after")
+    def _one_beginning(self) -> Self:
+        if self.scratch is not None and (self.name != "minilm" or self.revision is not None):
+            raise ValueError(f"an encoder begins from {self.name!r} or from scratch, not from both; remove one of them")
+        return self
+
+
+class Phase(Spec):
+    """A stretch of training with its own tasks, sampler and learning rate; what is unset is as in the whole run."""
+
+    tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    sampling: Sampler | None = None
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    head_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    train_layers: TrainLayers | None = None
+
+
+class Experiment(Spec):
+    """One run: an encoder, its tasks, and how they train together."""
+
+    data: str | None = None
+    """Folder that the tasks' files are in; by default the config file's own."""
+    seed: int = 13
+    encoder: EncoderChoice = EncoderChoice()
+    conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
+    """A method, or a list of them."""
+    tasks: Annotated[dict[Annotated[str, AfterValidator(_plain_name)], Task], Field(min_length=1)]
+    sampling: Sampler = RoundRobin()
+    training: Training = Training()
+    phases: tuple[Phase, ...] = ()
+    """Stretches of training, one after the other; a single one with all tasks if none are given."""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        wanted = [name for phase in self.phases for name in phase.tasks or ()]
+        if self.training.choose_by != "overall":
+            wanted.append(self.training.choose_by)
+        unknown = [repr(name) + nearest(name, self.tasks) for name in dict.fromkeys(wanted) if name not in self.tasks]
+        if unknown:
+            raise ValueError(f"there is no task {', '.join(unknown)}; the tasks are: {', '.join(self.tasks)}")
+        return self

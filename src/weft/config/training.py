@@ -1,0 +1,69 @@
+"""How the weights are learned: batches, rates, what is measured on the way."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weft.spec import Spec
+
+
+def _default_rows(given: dict[str, Any]) -> int | None:
+    return 32 if given.get("batch_tokens") is None else None
+
+
+class Batching(Spec):
+    """How rows are gathered into batches: by their number, by their tokens, or until either is reached."""
+
+    batch_tokens: Annotated[int, Field(ge=1)] | None = None
+    """The most tokens a batch may hold; no limit if unset. A row that alone has more is a batch of its own."""
+
+    batch_size: Annotated[int, Field(ge=1)] | None = Field(default_factory=_default_rows)
+    """The most rows a batch may hold; if unset, 32 without `batch_tokens` and no limit with it."""
+
+    by_length: bool = False
+    """Whether a batch gathers rows of about the same length.
+
+    No padding is saved, for weft has none; but rows of one length share one attention call, so each step makes fewer
+    calls. With `batch_size` alone, steps then differ more in tokens; with `batch_tokens` they do not.
+    """
+
+
+class Training(Batching):
+    """How the weights are learned."""
+
+    epochs: Annotated[int, Field(ge=1)] = 3
+    learning_rate: Annotated[float, Field(gt=0)] = 5e-5
+    head_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """For everything outside the encoder; the same as `learning_rate` if unset."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Factor on the learning rate from each layer to the one below."""
+    warmup_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    max_grad_norm: Annotated[float, Field(ge=0)] = 1.0
+    """Longest gradient of a step; 0 for no limit."""
+    accumulate: Annotated[int, Field(ge=1)] | None = None
+    """Batches per step of the optimizer; 1 if unset, and one per task with `pcgrad`."""
+    loss_weights: Literal["fixed", "uncertainty"] = "fixed"
+    """`fixed`: each task's `weight`; `uncertainty`: learned beside it (Kendall et al. 2018)."""
+    conflict: Literal["ignore", "pcgrad"] = "ignore"
+    """What to do where tasks' gradients point against each other (`pcgrad`: Yu et al. 2020)."""
+    dev_rows: Annotated[int, Field(ge=1)] = 2000
+    """Most dev rows per task to look at after each epoch; the final report looks at all."""
+    early_stopping: Annotated[int, Field(ge=1)] | None = None
+    """Stop a phase after so many evaluations without gain."""
+    choose_by: str = "overall"
+    """What the best weights are: `overall` (mean gain over each task's majority baseline), or a task's name."""
+    keep_best_per_task: bool = True
+    """Also keep the weights that were best for each task, in `best/`."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """`auto`: bf16 on a GPU that has it, else fp32."""
+    baselines: bool = True
+    """Also measure the commonest answer and a method without an encoder, to see whether the encoder earns its keep."""
+    samples: Annotated[int, Field(ge=0)] = 0
+    """How many texts of each task about words the report shows, with what is marked in them. None unless asked for:
+    not everybody who may read a report may read the texts."""
+    trackers: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
+    """Where else to log, through accelerate; nowhere by default."""

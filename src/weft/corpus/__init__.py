@@ -1,0 +1,1 @@
+"""Raw text for pretraining: files, documents, sentences, packing, masking, vocabulary; no torch."""

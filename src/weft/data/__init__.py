@@ -1,0 +1,1 @@
+"""Rows in and out of files, cells, annotations and splits; no torch."""

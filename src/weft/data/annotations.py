@@ -1,0 +1,186 @@
+"""Cells that mark parts of a text, read as spans of characters: tags of words, spans of words, spans of characters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from weft.data.bio import spans_of_tags, tags_of_spans
+from weft.data.overlaps import best_disjoint
+from weft.data.records import Content, Relation, Span
+
+ONE_LABEL = "span"  # of spans that are only marked, not named
+_FORM = '[start, end, label] or {"start", "end", "label"}'
+_BESIDE = {"start", "end", "text", "score"}  # keys of a span that is only marked
+_PAIR_FORM = '[head, tail, label] or {"head", "tail", "label"}'
+
+
+def read_tags(cell: Any, content: Content, plain: bool) -> tuple[Span, ...]:
+    """Tags of every word as spans: those that BIO or BIOES tags mark, or with `plain` each word as one."""
+    words = _words(content)
+    tags = _tags(cell)
+    if len(tags) != len(words):
+        raise ValueError(f"there are {len(words)} tokens, but {len(tags)} tags; each token needs one tag")
+    if plain:
+        return tuple((start, end, tag) for (start, end), tag in zip(words, tags, strict=True))
+    found, _ = spans_of_tags(tags)
+    return tuple((words[first][0], words[last - 1][1], label) for first, last, label in found)
+
+
+def read_spans(cell: Any, content: Content) -> tuple[Span, ...]:
+    """Spans in tokens where the row came in tokens, otherwise in characters; each once, in order."""
+    return tuple(sorted(dict.fromkeys(list_spans(cell, content)), key=_in_order))
+
+
+def list_spans(cell: Any, content: Content) -> tuple[Span, ...]:
+    """The same, as they are listed."""
+    if not isinstance(cell, list | tuple):
+        raise ValueError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
+    unit, size = _unit(content)
+    found = [_parts(one, number) for number, one in enumerate(cell, 1)]
+    for number, (start, end, _) in enumerate(found, 1):
+        if not start < end:
+            raise ValueError(f"span {number} ends at {end}, before or where it starts ({start}); end is exclusive")
+        if start < 0 or end > size:
+            raise ValueError(f"span {number} is [{start}, {end}), but the text has {size} {unit}s")
+    return tuple(_in_characters(one, content) for one in found)
+
+
+def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | None) -> tuple[Relation, ...]:
+    """Relations between listed spans, by the characters of head and tail; each once, as listed."""
+    if not isinstance(cell, list | tuple):
+        raise ValueError(f"relations must be a list of {_PAIR_FORM}, but this is a {type(cell).__name__}")
+    found: dict[Relation, None] = {}
+    for number, one in enumerate(cell, 1):
+        fields = [one.get(key) for key in ("head", "tail", "label")] if isinstance(one, dict) else one
+        if not isinstance(fields, list | tuple) or len(fields) != 3:
+            raise ValueError(f"relation {number} is not of the form {_PAIR_FORM}")
+        head, tail, label = fields
+        if not all(
+            isinstance(end, int) and not isinstance(end, bool) and 0 <= end < len(spans) for end in (head, tail)
+        ):
+            raise ValueError(
+                f"relation {number}: head and tail must be places in the list of {len(spans)} spans, from 0"
+            )
+        if spans[head] == spans[tail]:
+            raise ValueError(f"relation {number}: head and tail are the same span")
+        if not isinstance(label, str) or not label.strip():
+            raise ValueError(f"relation {number}: the label must be a word")
+        if labels and label.strip() not in labels:
+            raise ValueError(f"relation {number}: the label is not one of: {', '.join(labels)}")
+        found[spans[head][:2], spans[tail][:2], label.strip()] = None
+    return tuple(found)
+
+
+def refuse_overlaps(spans: Sequence[Span]) -> None:
+    """Raise where two spans share a character."""
+    for before, after in pairwise(sorted(spans, key=_in_order)):
+        if after[0] < before[1]:
+            raise ValueError(
+                f"the spans of the characters [{before[0]}, {before[1]}) and [{after[0]}, {after[1]}) overlap, which "
+                'this task cannot say; use kind = "spans" without flat, or repair = true to keep the longer ones'
+            )
+
+
+def mend_tags(cell: Any) -> tuple[Any, Counter[str]]:
+    """BIO tags with what continues nothing begun anew, and what is no tag left out."""
+    if not isinstance(cell, list | tuple):
+        return cell, Counter()
+    tags = _tags(cell)
+    spans, count = spans_of_tags(tags, repair=True)
+    if not count:
+        return cell, Counter()
+    return tags_of_spans(spans, len(tags)), Counter({"tags that continued nothing, or were none": count})
+
+
+def mend_spans(cell: Any, content: Content, flat: bool) -> tuple[Any, Counter[str]]:
+    """Spans turned the right way round and cut to the text; empty ones go.
+
+    Where `flat`, those that cover most together stay of those that overlap: of two the longer.
+    """
+    if not isinstance(cell, list | tuple):
+        return cell, Counter()
+    _, size = _unit(content)
+    done: Counter[str] = Counter()
+    kept: list[Span] = []
+    for number, one in enumerate(cell, 1):
+        start, end, label = _parts(one, number)
+        if end < start:
+            start, end = end, start
+            done["spans that ended before they started, turned"] += 1
+        if start < 0 or end > size:
+            start, end = max(start, 0), min(end, size)
+            done["spans that went beyond the text, cut"] += 1
+        if start < end:
+            kept.append((start, end, label))
+        else:
+            done["spans without a character, left out"] += 1
+    if flat:
+        kept = list(dict.fromkeys(kept))  # to say a thing twice is no fault
+        best = best_disjoint([(start, end, float(end - start)) for start, end, _ in kept])
+        if len(best) < len(kept):
+            done["spans that overlapped longer ones, left out"] += len(kept) - len(best)
+        kept = [kept[place] for place in best]
+    return [list(one) for one in kept], done
+
+
+def _words(content: Content) -> Sequence[tuple[int, int]]:
+    if content.words is None:
+        raise ValueError("tags need tokens: a list of words in the column that `tokens` names")
+    return content.words
+
+
+def _tags(cell: Any) -> list[str]:
+    if not isinstance(cell, list | tuple):
+        raise ValueError(f"tags must be a list with a word for each token, but this is a {type(cell).__name__}")
+    for number, tag in enumerate(cell, 1):
+        if not isinstance(tag, str):
+            raise ValueError(f"word {number} has a {type(tag).__name__} as its tag; a tag must be a word")
+        if not tag.strip():
+            raise ValueError(f"word {number} has a blank tag; each token needs one")
+    return [tag.strip() for tag in cell]
+
+
+def _unit(content: Content) -> tuple[str, int]:
+    return ("character", len(content.texts[0])) if content.words is None else ("token", len(content.words))
+
+
+def _parts(one: Any, number: int) -> Span:
+    fields = _fields(one, number) if isinstance(one, dict) else one
+    if not isinstance(fields, list | tuple):
+        raise ValueError(f"span {number} is a {type(one).__name__}, not of the form {_FORM}")
+    if len(fields) not in (2, 3):
+        raise ValueError(f"span {number} has {len(fields)} parts, but must be of the form {_FORM}")
+    start, end = fields[:2]
+    label = fields[2] if len(fields) == 3 and fields[2] is not None else ONE_LABEL
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"span {number}: {name} must be a whole number, but this is a {type(value).__name__}")
+    if not isinstance(label, str):
+        raise ValueError(f"span {number}: the label must be a word, but this is a {type(label).__name__}")
+    if not label.strip():
+        raise ValueError(f"span {number}: the label is blank; write a word, or leave it out of all spans")
+    return start, end, label.strip()
+
+
+def _fields(one: dict[str, Any], number: int) -> list[Any]:
+    """Start, end and label of a span; what else may hold its label under another name is not passed over."""
+    lacking = [key for key in ("start", "end") if key not in one]
+    if lacking:
+        raise ValueError(f"span {number} has no {' and no '.join(lacking)}; it must be of the form {_FORM}")
+    if "label" not in one and one.keys() - _BESIDE:
+        raise ValueError(f"span {number} has further keys, but none called label; it must be of the form {_FORM}")
+    return [one["start"], one["end"], one.get("label")]
+
+
+def _in_characters(span: Span, content: Content) -> Span:
+    start, end, label = span
+    if content.words is None:
+        return span
+    return content.words[start][0], content.words[end - 1][1], label
+
+
+def _in_order(span: Span) -> tuple[int, int, str]:
+    return span[0], -span[1], span[2]

@@ -1,0 +1,241 @@
+"""Vectors of sentences, words and tokens from an encoder, streamed in the order of the texts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
+from weft.checkpoints.source import find_folder
+from weft.encoder.encoder import Encoder
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.model.devices import Device, choose_device
+from weft.model.network import DOCUMENT, load_network
+from weft.tensors import Batch, States, pack
+from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation, check_texts, refuse_bare_text
+
+Level = Literal["sentence", "word", "token"]
+Pooling = Literal["mean", "cls"]
+Layers = Literal["last", "last4"]
+
+_WINDOW = 2048  # texts looked at together, so that rows of similar length share a batch
+_BATCH_TOKENS = 4096
+
+
+class TruncationWarning(UserWarning):
+    """Some texts were longer than the encoder takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextVectors:
+    """The vectors of one text: one for a sentence, else one per word or token with the characters it covers."""
+
+    vectors: np.ndarray  # (n, H) float32
+    spans: list[tuple[int, int]]  # characters [start, end) of each vector, empty for a sentence
+    dropped: int  # tokens that did not fit
+
+
+@dataclass(frozen=True)
+class EmbedOptions:
+    """What to make of the states, and how to cut texts that are too long."""
+
+    level: Level = "sentence"
+    pooling: Pooling = "mean"
+    layers: Layers = "last"
+    normalize: bool = False
+    truncation: Truncation = "head"
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        allowed = {"level": Level, "pooling": Pooling, "layers": Layers, "truncation": Truncation}
+        faults = [
+            f"{name} {getattr(self, name)!r} is not one of: {', '.join(get_args(choices))}"
+            for name, choices in allowed.items()
+            if getattr(self, name) not in get_args(choices)
+        ]
+        if faults:
+            raise ConfigError(*faults)
+
+
+class TextEncoder:
+    """An encoder with the tokenizer it was trained with."""
+
+    def __init__(self, encoder: Encoder, tokenizer: Tokenizer, report: LoadReport | None = None) -> None:
+        if tokenizer.size > encoder.config.vocab_size:
+            raise CheckpointError(
+                f"the tokenizer has ids up to {tokenizer.size - 1}, but the encoder has embeddings for "
+                f"{encoder.config.vocab_size} only; use the tokenizer that came with the weights"
+            )
+        self.encoder, self.tokenizer = encoder.eval(), tokenizer
+        self.report = report or LoadReport()
+
+    def embed(
+        self,
+        texts: Sequence[Text],
+        *,
+        level: Level = "sentence",
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> np.ndarray | list[TextVectors]:
+        """Vectors of texts or pairs.
+
+        Args:
+            level: `sentence` gives an array (rows, H); `word` and `token` give one `TextVectors` per text.
+            pooling: a sentence is the `mean` of its tokens or its first token (`cls`).
+            layers: `last`, or the mean of the last four (`last4`).
+            normalize: scale each vector to length 1.
+            truncation: which part of a text that is too long stays; a `TruncationWarning` says how many were cut.
+            max_length: tokens per text; by default as many as the encoder takes.
+        """
+        options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
+        found = list(self.stream(texts, options))
+        cut = sum(one.dropped > 0 for one in found)
+        if cut:
+            warnings.warn(truncation_notice(cut, len(found), self.limit(options)), TruncationWarning, stacklevel=2)
+        if level != "sentence":
+            return found
+        width = self.encoder.config.hidden_size
+        return np.concatenate([one.vectors for one in found]) if found else np.zeros((0, width), np.float32)
+
+    def stream(self, texts: Iterable[Text], options: EmbedOptions | None = None) -> Iterator[TextVectors]:
+        """One `TextVectors` per text, in order, holding a window of texts in memory at a time."""
+        options = options or EmbedOptions()
+        refuse_bare_text(texts)
+        remaining, seen = iter(texts), 0
+        while window := list(islice(remaining, _WINDOW)):
+            check_texts(window, seen)  # here, where a row's number among all texts is known
+            yield from self._embed_window(window, options)
+            seen += len(window)
+
+    def limit(self, options: EmbedOptions) -> int:
+        """The tokens a text may have."""
+        longest = self.encoder.config.max_length
+        if options.max_length is not None and not 1 <= options.max_length <= longest:
+            raise ConfigError(f"max_length {options.max_length} is outside 1 … {longest}, what this encoder takes")
+        return options.max_length or longest
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write a folder that weft and `transformers` load."""
+        path = Path(folder)
+        write_encoder(self.encoder, path)
+        self.tokenizer.save(path)
+
+    @torch.inference_mode()
+    def _embed_window(self, window: list[Text], options: EmbedOptions) -> Iterator[TextVectors]:
+        rows = self.tokenizer.encode(
+            window,
+            max_length=self.limit(options),
+            truncation=options.truncation,
+            offsets=options.level != "sentence",
+        )
+        if not all(row.ids for row in rows):
+            raise DataError("a text has no tokens: it is empty, and this tokenizer adds no special tokens")
+        done: list[TextVectors | None] = [None] * len(rows)
+        device = next(self.encoder.parameters()).device
+        for places in batches_by_length([len(row.ids) for row in rows], _BATCH_TOKENS):
+            chosen = [rows[place] for place in places]
+            batch = pack([row.ids for row in chosen], [row.segments for row in chosen]).to(device)
+            states = average_layers(self.encoder, batch, options.layers)
+            for place, vectors in zip(places, describe(states, chosen, options), strict=True):
+                done[place] = vectors
+        return (one for one in done if one is not None)
+
+
+def load_encoder(
+    name: str | os.PathLike[str] = "minilm",
+    *,
+    revision: str | None = None,
+    ignore: Iterable[str] = (),
+    device: Device = "cpu",
+) -> TextEncoder:
+    """An encoder with its tokenizer.
+
+    Args:
+        name: `minilm` (the packaged default), a folder of weft's or Hugging Face's, or a Hub id; only the last asks
+            the network.
+        revision: branch, tag or commit of a Hub id.
+        ignore: keys of config.json to pass over because you know that they change nothing.
+        device: where to compute; `auto` is a GPU where there is one.
+    """
+    where = choose_device(device)
+    folder = find_folder(name, revision)
+    if (folder / DOCUMENT).is_file():  # a model of ours, whose encoder has learned its tasks
+        network = load_network(folder)
+        return TextEncoder(network.encoder.to(where), network.tokenizer)
+    encoder, report = read_encoder(folder, ignore)
+    return TextEncoder(encoder.to(where), Tokenizer.from_folder(folder), report)
+
+
+def truncation_notice(cut: int, rows: int, limit: int) -> str:
+    """One sentence about how many texts were cut."""
+    return f"{cut:,} of {rows:,} texts were longer than {limit} tokens and were cut"
+
+
+def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Places of rows, longest first, in groups of at most `tokens` tokens (at least one row)."""
+    group: list[int] = []
+    total = 0
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        if group and total + lengths[place] > tokens:
+            yield group
+            group, total = [], 0
+        group.append(place)
+        total += lengths[place]
+    if group:
+        yield group
+
+
+def average_layers(encoder: Encoder, batch: Batch, layers: Layers) -> States:
+    """The last layer's states, or the mean of the last four."""
+    if layers == "last":
+        last: States = encoder(batch)
+        return last
+    depth = encoder.config.num_hidden_layers
+    states: States = encoder(batch, layers=range(max(1, depth - 3), depth + 1))
+    return replace(states, tokens=torch.stack(list(states.layers.values())).mean(0), layers={})
+
+
+def describe(states: States, rows: Sequence[Encoded], options: EmbedOptions) -> Iterator[TextVectors]:
+    """The vectors asked for, row by row."""
+    if options.level == "sentence":
+        pooled = to_array(states.mean() if options.pooling == "mean" else states.first(), options.normalize)
+        for place, row in enumerate(rows):
+            yield TextVectors(pooled[place : place + 1], [], row.dropped)
+        return
+    for place, row in enumerate(rows):
+        groups = row.word_groups() if options.level == "word" else token_groups(row)
+        vectors = mean_of_groups(states.row(place), [places for _, _, places in groups])
+        yield TextVectors(to_array(vectors, options.normalize), [(s, e) for s, e, _ in groups], row.dropped)
+
+
+def token_groups(row: Encoded) -> list[tuple[int, int, list[int]]]:
+    """Start, end and place of every token that is not special."""
+    return [(*row.offsets[place], [place]) for place, text in enumerate(row.texts) if text is not None]
+
+
+def mean_of_groups(states: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
+    """The mean state of each group of places, (groups, H)."""
+    places = torch.tensor([place for group in groups for place in group], dtype=torch.long)
+    sizes = torch.tensor([len(group) for group in groups], dtype=torch.long)
+    owner = torch.arange(len(groups)).repeat_interleave(sizes).to(states.device)
+    total = states.new_zeros(len(groups), states.shape[1]).index_add(0, owner, states[places])
+    return total / sizes.unsqueeze(1).to(total)
+
+
+def to_array(vectors: Tensor, normalize: bool) -> np.ndarray:
+    """Float32 on the processor, scaled to length 1 where asked."""
+    vectors = vectors.float()
+    return (F.normalize(vectors, dim=-1) if normalize else vectors).cpu().numpy()

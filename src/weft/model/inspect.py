@@ -1,0 +1,436 @@
+"""What a model looked at: the first token's attention, the labels that pulled it, and what spoke for the answer.
+
+Plain numbers, word by word; `reports.attention` paints them. Attention says where a layer gathered from, not why the
+answer is what it is; gradient × input stands beside it as a second opinion, made in another way.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from weft.data.records import Content, Prediction
+from weft.encoder.attention import SelfAttention
+from weft.encoder.conditioner import Readout, Seams
+from weft.errors import ConfigError
+from weft.model.explained import check_explicable, explained_marks, explained_score
+from weft.model.network import Network
+from weft.model.predict import choose_tasks
+from weft.targets import Target
+from weft.targets.label import LabelTarget
+from weft.targets.labels import LabelsTarget
+from weft.targets.spans import SpansTarget
+from weft.targets.tags import TagsTarget
+from weft.tasks.base.words import WordTask
+from weft.tensors import Batch, Scores, Shown, States
+from weft.tokenization.examples import Reading
+from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation
+from weft.tokenization.windows import Window, cut_windows, owners
+
+Heads = Literal["mean", "max"]
+Texts = tuple[str, ...]  # one text, or the two of a pair
+Span = tuple[int, int]  # characters [start, end) of a text as the user wrote it
+
+_NO_LIMIT = 10**9
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word with the shares of its tokens added up.
+
+    A mark that belongs to the word's last character (an accent written by itself, an emoji's variant) belongs to the
+    word, also where the tokenizer drops it or takes it for a word of its own.
+    """
+
+    start: int
+    end: int
+    attention: float  # share of the row's attention
+    attribution: float  # share of what spoke for the answer, negative for what spoke against it
+    pulls: Mapping[str, float]  # by label, its share of the word's heads × tokens, strongest first; no zeros
+
+    @property
+    def pulled_by(self) -> str | None:
+        """The label that won most of the word, None where none won any."""
+        return next(iter(self.pulls), None)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a text: a word, what lies between words, or (`read` being False) what was cut off."""
+
+    text: str
+    word: Word | None = None
+    read: bool = True
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """A text, the words of it that were read, and the parts that were not."""
+
+    text: str
+    words: tuple[Word, ...]
+    unread: tuple[Span, ...] = ()
+    unread_words: int = 0
+
+    def pieces(self) -> Iterator[Piece]:
+        """The whole text in order, in pieces; put together they are the text again."""
+        parts: list[tuple[Span, Word | None]] = [((word.start, word.end), word) for word in self.words]
+        parts += [(span, None) for span in self.unread]
+        at = 0
+        for (start, end), word in sorted(parts, key=lambda part: part[0]):
+            if at < start:
+                yield Piece(self.text[at:start])
+            yield Piece(self.text[start:end], word, read=word is not None)
+            at = end
+        if at < len(self.text):
+            yield Piece(self.text[at:])
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """One row of tokens: a text, or both texts of a cross-encoded pair.
+
+    The attention of all words and `special_attention` add up to 1. A text that was read in several windows is still one
+    row: the attention of a word is its share of the window that decides about it, that of special tokens the mean over
+    the windows, and attributions add up what a token did in every window that it is in.
+    """
+
+    texts: tuple[ReadText, ...]
+    special_attention: float  # on [CLS], [SEP] and the like
+    special_attribution: float  # the absolute shares of those tokens
+    tokens: int
+    dropped: int  # tokens that did not fit
+    windows: int = 1  # rows in which it was read
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An answer and what was looked at on the way. A siamese pair has two rows, everything else one.
+
+    The absolute attributions of all words and special tokens, over all rows, add up to 1 (or are all 0).
+    """
+
+    task: str
+    prediction: Prediction
+    rows: tuple[ReadRow, ...]
+    explained: tuple[str, ...]  # the labels whose scores the attribution is about; none for a number
+    labels: tuple[str, ...] | None  # those that may pull; None where labels have no part in this layer's attention
+    layer: int
+    depth: int
+    heads: Heads
+    pooling: str  # how the task reads the row: only `cls` reads the first token alone, `words` none but the words
+
+
+@dataclass(frozen=True)
+class Run:
+    """One example through the network."""
+
+    batch: Batch
+    scores: Scores  # of one example
+    embedded: Tensor  # (T, H) what the encoder began with, a leaf
+    shown: Shown
+
+
+@dataclass(frozen=True)
+class Place:
+    """A word of a row: which of its texts, which characters, which tokens."""
+
+    text: int
+    start: int
+    end: int
+    tokens: list[int]
+
+
+class LeafSeams(Seams):
+    """A network's own conditioning, with the embedded tokens kept as a leaf from which gradients can be asked."""
+
+    def __init__(self, inner: Seams) -> None:
+        super().__init__()
+        self.inner = inner
+        self.leaf: Tensor | None = None
+
+    def at_input(self, x: Tensor, batch: Batch) -> Tensor:
+        self.leaf = x.detach().requires_grad_()
+        return self.inner.at_input(self.leaf, batch)
+
+    def at_qkv(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return self.inner.at_qkv(q, k, v, x, layer, batch)
+
+    def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
+        return self.inner.at_readout(q_first, k, v, layer, batch)
+
+    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        return self.inner.beside(x, index, batch)
+
+    def at_output(self, states: States) -> States:
+        return self.inner.at_output(states)
+
+
+class _WithOffsets(Tokenizer):
+    """A tokenizer that always says where its tokens lie."""
+
+    def encode(
+        self, texts: Sequence[Text], *, max_length: int, truncation: Truncation = "head", offsets: bool = True
+    ) -> list[Encoded]:
+        return super().encode(texts, max_length=max_length, truncation=truncation, offsets=True)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The tokens of one row and the numbers of each, S of them."""
+
+    encoded: Encoded
+    whole: Encoded  # the same row without a limit
+    texts: Texts
+    places: list[Place]
+    attention: Tensor  # (S,)
+    toward: Tensor  # (S,) gradient × input
+    pulled: Tensor | None  # (S, N)
+    windows: int = 1
+
+    def absolute(self) -> float:
+        """The sum of the absolute attributions of words and special tokens, before they are made shares."""
+        words = sum(abs(float(self.toward[place.tokens].sum())) for place in self.places)
+        return words + float(self.toward[self.outside()].abs().sum())
+
+    def outside(self) -> list[int]:
+        """The tokens that belong to no word."""
+        inside = {token for place in self.places for token in place.tokens}
+        return [token for token in range(len(self.encoded.ids)) if token not in inside]
+
+    def read(self, total: float, labels: Sequence[str]) -> ReadRow:
+        """The row in words; attributions are divided by `total`."""
+        outside, whole = self.outside(), find_words(self.whole, self.texts)
+        texts = []
+        for which, text in enumerate(self.texts):
+            places = [place for place in self.places if place.text == which]
+            unread, lost = unread_spans(places, [place for place in whole if place.text == which])
+            words = tuple(self.word(place, total, labels) for place in places)
+            texts.append(ReadText(text, words, unread, lost))
+        return ReadRow(
+            tuple(texts),
+            special_attention=float(self.attention[outside].sum()),
+            special_attribution=float(self.toward[outside].abs().sum()) / total,
+            tokens=len(self.encoded.ids),
+            dropped=self.encoded.dropped,
+            windows=self.windows,
+        )
+
+    def word(self, place: Place, total: float, labels: Sequence[str]) -> Word:
+        attention, toward = (float(numbers[place.tokens].sum()) for numbers in (self.attention, self.toward))
+        pulls = {} if self.pulled is None else count_pulls(self.pulled[place.tokens], labels)
+        return Word(place.start, place.end, attention, toward / total, pulls)
+
+
+def inspect(
+    network: Network, task: str, given: Texts | Content, layer: int | None = None, heads: Heads = "mean"
+) -> Inspection:
+    """What one layer's first token looked at while a task answered a text, or a pair.
+
+    The network is as it was afterwards: its mode, its gradients, its parameters.
+
+    Args:
+        given: the text or texts, or where its words are known, a text with them.
+        layer: 0 the lowest; the last by default.
+        heads: the mean over the attention heads, or of each token the strongest head, scaled to add up to 1 again.
+    """
+    content = given if isinstance(given, Content) else Content(given)
+    choose_tasks(network, [task], pair=len(content.texts) == 2)
+    target = network.targets[task]
+    check_explicable(task, target)
+    depth = network.encoder.config.num_hidden_layers
+    layer = check_layer(depth - 1 if layer is None else layer, depth)
+    reading = encode_with_offsets(network, task, content, network.max_length(task))
+    with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
+        run = run_once(network, task, reading, layer)
+        (prediction,) = target.predictions(run.scores.detached(), [reading])
+        if isinstance(target, TagsTarget | SpansTarget):
+            explained, score = explained_marks(target, run.scores, prediction, reading)
+        else:
+            explained, score = explained_score(target, run.scores.values, prediction)
+        (gradient,) = torch.autograd.grad(score, run.embedded)
+    toward = (gradient * run.embedded.detach()).float().sum(1).cpu()
+    attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
+    pulled = None if run.shown.pulled_by is None else run.shown.pulled_by.cpu()
+    labels = labels_of(target) if pulled is not None else None
+    rows = _rows(network, task, reading, run.batch, attention, toward, pulled)
+    total = sum(row.absolute() for row in rows) or 1.0
+    return Inspection(
+        task=task,
+        prediction=prediction,
+        rows=tuple(row.read(total, labels or ()) for row in rows),
+        explained=explained,
+        labels=labels,
+        layer=layer,
+        depth=depth,
+        heads=heads,
+        pooling="words" if reading.sub_words else str(network.tasks[task].pooler.to_dict()["kind"]),
+    )
+
+
+def check_layer(layer: int, depth: int) -> int:
+    """The layer, or a ConfigError where the encoder has none of this number."""
+    if not 0 <= layer < depth:
+        raise ConfigError(f"layer {layer} is out of range; this encoder's layers run from 0 (lowest) to {depth - 1}")
+    return layer
+
+
+def encode_with_offsets(network: Network, task: str, content: Content, max_length: int) -> Reading:
+    """One example exactly as its task reads it, with offsets."""
+    tokenizer = _WithOffsets(network.tokenizer.backend, network.tokenizer.settings)
+    return network.tasks[task].encode([content], tokenizer, max_length)[0]
+
+
+def run_once(network: Network, task: str, reading: Reading, layer: int) -> Run:
+    """One example through the network, with a gradient path back to its embedded tokens."""
+    batch = network.collate(task, [reading]).to(next(network.parameters()).device)
+    seams = LeafSeams(network.conditioner)
+    kept = network.tasks[task].layers(network.encoder.config.num_hidden_layers)
+    states: States = network.encoder(batch, seams, layers=kept, attention=[layer])
+    assert seams.leaf is not None
+    return Run(batch, network.score_states(task, states), seams.leaf, states.attention[layer])
+
+
+def _rows(
+    network: Network,
+    task: str,
+    reading: Reading,
+    batch: Batch,
+    attention: Tensor,
+    toward: Tensor,
+    pulled: Tensor | None,
+) -> list[_Row]:
+    """The rows of an example with their numbers, (T,) and (T, N), each text in one row also where it was in windows."""
+    texts = reading.content.texts
+    starts, sizes = batch.starts.tolist(), [len(row.ids) for row in reading.rows]
+    cuts = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    split = reading.dropped or (reading.sub_words and len(sizes) > 1)
+    full = encode_with_offsets(network, task, reading.content, _NO_LIMIT).rows if split else reading.rows
+    if reading.sub_words and len(sizes) > 1:
+        shares = [attention[cut] for cut in cuts], [toward[cut] for cut in cuts]
+        joined = join_windows(full[0], reading.rows, _windows(network, task, full[0]), *shares)
+        return [_Row(full[0], full[0], texts, find_words(full[0], texts), *joined, None, len(sizes))]
+    own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
+    return [
+        _Row(
+            row,
+            whole,
+            parts,
+            find_words(row, parts),
+            attention[cut],
+            toward[cut],
+            None if pulled is None else pulled[cut],
+        )
+        for row, whole, parts, cut in zip(reading.rows, full, own, cuts, strict=True)
+    ]
+
+
+def _windows(network: Network, task: str, whole: Encoded) -> list[Window]:
+    """The windows in which a task reads a row."""
+    kind = network.tasks[task]
+    assert isinstance(kind, WordTask)
+    return cut_windows(whole, network.max_length(task), kind.overlap)
+
+
+def join_windows(
+    whole: Encoded,
+    rows: Sequence[Encoded],
+    windows: Sequence[Window],
+    attention: Sequence[Tensor],
+    toward: Sequence[Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Attention and gradient × input of the tokens of a whole row, (S,) each, from those of its windows.
+
+    A token has the attention of the window that decides about it, a special one the mean over all windows. What spoke
+    for the answer is added up over all windows that a token is in.
+    """
+    assert [window.row.ids for window in windows] == [row.ids for row in rows]
+    decides = owners(whole, windows)
+    looked, spoke = torch.zeros(len(whole.ids)), torch.zeros(len(whole.ids))
+    for number, (window, shares, sums) in enumerate(zip(windows, attention, toward, strict=True)):
+        spoke[window.places] += sums
+        for inside, place in enumerate(window.places):
+            if whole.texts[place] is None:
+                looked[place] += shares[inside] / len(windows)
+            elif decides[place] == (number, inside):
+                looked[place] = shares[inside]
+    return looked, spoke
+
+
+def labels_of(target: Target) -> tuple[str, ...]:
+    """The labels a target has, in order."""
+    return target.labels if isinstance(target, LabelTarget | LabelsTarget) else ()
+
+
+def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:
+    """The attention of several heads as one, (T, N) → (T,), adding up to 1 over each row."""
+    if heads == "mean":
+        return weights.mean(1)
+    strongest, row_of = weights.amax(1), batch.row_of.cpu()
+    return strongest / torch.zeros(batch.rows).index_add(0, row_of, strongest)[row_of]
+
+
+def find_words(row: Encoded, texts: Texts) -> list[Place]:
+    """The words of a row, each with whole characters: what would part a mark from its letter is joined."""
+    found: list[Place] = []
+    for start, end, tokens in row.word_groups():
+        which = row.texts[tokens[0]]
+        assert which is not None
+        text = texts[which]
+        last = found[-1] if found and found[-1].text == which else None
+        while end < len(text) and continues(text, end):
+            end += 1
+        if last is not None and start < last.end:  # the word before already took in this one's first mark
+            found[-1] = Place(which, last.start, max(last.end, end), [*last.tokens, *tokens])
+        else:
+            found.append(Place(which, start, end, tokens))
+    return found
+
+
+def continues(text: str, place: int) -> bool:
+    """Whether the character at a place belongs to the one before it: accents, joiners, skin tones and flags' tags."""
+    letter = text[place]
+    return (
+        unicodedata.category(letter).startswith("M")
+        or letter in _JOINERS
+        or "\U0001f3fb" <= letter <= "\U0001f3ff"
+        or "\U000e0020" <= letter <= "\U000e007f"
+        or (text[place - 1] == _JOINERS[1] and unicodedata.category(letter) == "So")
+    )
+
+
+def unread_spans(kept: Sequence[Place], whole: Sequence[Place]) -> tuple[tuple[Span, ...], int]:
+    """The stretches of a text that hold none of the kept words, and how many words they hold."""
+    read = {place for word in kept for place in range(word.start, word.end)}
+    runs = groupby(whole, lambda word: read.isdisjoint(range(word.start, word.end)))
+    lost = [list(run) for cut, run in runs if cut]
+    return tuple((run[0].start, run[-1].end) for run in lost), sum(map(len, lost))
+
+
+def count_pulls(pulled: Tensor, labels: Sequence[str]) -> dict[str, float]:
+    """Each label's share of a word's tokens × heads, (tokens, N), strongest first; labels without any are left out."""
+    counts = torch.bincount(pulled.flatten() + 1, minlength=len(labels) + 1)[1:] / pulled.numel()
+    shares = zip(labels, counts.tolist(), strict=True)
+    return dict(sorted(((label, share) for label, share in shares if share), key=lambda one: -one[1]))
+
+
+@contextmanager
+def _evaluating(network: Network) -> Iterator[None]:
+    """The network without dropout; afterwards every part of it is in the mode it was in."""
+    modes = [(module, module.training) for module in network.modules()]
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training

@@ -1,0 +1,263 @@
+"""The network: one encoder, a conditioning method, and for every task a reader and a head."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from weft.checkpoints.hf import WEIGHTS, read_file, read_json, write_tensors
+from weft.conditioning import Blueprint, Conditioning, slot
+from weft.conditioning.combined import Combined
+from weft.conditioning.none import Unconditioned
+from weft.data.atomic import write_atomically
+from weft.data.records import Content
+from weft.encoder.blank import Blank
+from weft.encoder.config import EncoderConfig
+from weft.encoder.encoder import Encoder
+from weft.errors import CheckpointError, ConfigError
+from weft.layers.features import Reader
+from weft.losses import Loss
+from weft.pooling.cls import Cls
+from weft.pooling.mean import Mean
+from weft.spec import parse
+from weft.targets import ScoresLoss, Target
+from weft.targets.label import LabelTarget
+from weft.targets.labels import LabelsTarget
+from weft.tasks import Task
+from weft.tensors import Batch, Scores, States, pack
+from weft.tokenization.examples import Reading
+from weft.tokenization.tokenizer import Tokenizer
+
+DOCUMENT = "weft.json"
+FORMAT = 1
+
+
+class Network(nn.Module):
+    """Scores of any of its tasks from packed tokens.
+
+    `targets` may be replaced by calibrated ones at any time; everything else is fixed when the network is built.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokenizer: Tokenizer,
+        tasks: Mapping[str, Task],
+        targets: Mapping[str, Target],
+        conditioning: Conditioning | None = None,
+    ) -> None:
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.conditioning = conditioning or Unconditioned()
+        self.targets = dict(targets)
+        self.tasks = {name: with_pooling(task, self.targets[name], self.conditioning) for name, task in tasks.items()}
+        self.encoder = encoder
+        self.conditioner = self.conditioning.build(draw_blueprint(encoder.config, self.tasks, self.targets))
+        width = encoder.config.hidden_size
+        self.readers = nn.ModuleDict({slot(name): task.build_reader(width) for name, task in self.tasks.items()})
+        steps = {slot(name): task.build_steps(self.targets[name]) for name, task in self.tasks.items()}
+        self.steps = nn.ModuleDict({name: module for name, module in steps.items() if module is not None})
+        self.heads = nn.ModuleDict()
+        self._shared: dict[str, tuple[Any, ...]] = {}
+        for name in self.tasks:
+            self._add_head(name, width)
+
+    def forward(self, batch: Batch) -> Scores:
+        """The scores of the batch's task."""
+        return self.scores({batch.task: batch})[batch.task]
+
+    def scores(self, batches: Mapping[str, Batch]) -> dict[str, Scores]:
+        """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the layout."""
+        depth = self.encoder.config.num_hidden_layers
+        layers = {layer for name in batches for layer in self.tasks[name].layers(depth)}
+        states: States = self.encoder(next(iter(batches.values())), self.conditioner, layers=layers)
+        return {name: self.score_states(name, replace(states, batch=batch)) for name, batch in batches.items()}
+
+    def score_states(self, task: str, states: States) -> Scores:
+        """What a task's head says about the states of a batch."""
+        steps = self.steps[slot(task)]() if slot(task) in self.steps else None
+        reader = cast(Reader, self.readers[slot(task)])
+        values = reader.score(states, self.heads[self.head_of(task)])
+        return Scores(values, states.batch.answers, steps)
+
+    def losses(self) -> dict[str, ScoresLoss]:
+        """Every task's loss over its scores and the gold of a batch."""
+        return {name: self.targets[name].loss_of(loss_of(task)) for name, task in self.tasks.items()}
+
+    def extra_loss(self, task: str) -> Tensor | None:
+        """What the conditioning method adds to a task's loss, if anything."""
+        return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
+
+    def source_of(self, task: str) -> str | None:
+        """The task that marks the spans this one asks about, where a text comes without them."""
+        source: str | None = getattr(self.tasks[task], "spans_from", None)
+        return source
+
+    def max_length(self, task: str) -> int:
+        """The tokens a row of this task may have."""
+        return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
+
+    def encode(self, task: str, contents: Sequence[Content]) -> list[Reading]:
+        """Each example of a task as rows of tokens."""
+        return self.tasks[task].encode(contents, self.tokenizer, self.max_length(task))
+
+    def collate(self, task: str, readings: Sequence[Reading]) -> Batch:
+        """Some examples of a task as one batch."""
+        rows = [row for reading in readings for row in reading.rows]
+        batch = pack([row.ids for row in rows], [row.segments for row in rows], task)
+        answers = tuple(self.tasks[task].answers(reading) for reading in readings)
+        return replace(batch, answers=answers, layout=self.tasks[task].layout(readings, batch))
+
+    def metric(self, task: str) -> str:
+        """The metric a task is chosen by."""
+        return self.tasks[task].metric or self.tasks[task].default_metric()
+
+    def save(self, folder: Path) -> None:
+        """Write weights, tokenizer and everything needed to build the network anew into a folder."""
+        write_tensors(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}, folder / WEIGHTS
+        )
+        self.tokenizer.save(folder)
+        document = {
+            "format": FORMAT,
+            "encoder": asdict(self.encoder.config),
+            "conditioning": self.conditioning.to_dict(),
+            "tasks": {name: task.to_dict() for name, task in self.tasks.items()},
+            "targets": {name: target.to_dict() for name, target in self.targets.items()},
+        }
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        write_atomically(folder / DOCUMENT, lambda path: path.write_text(text, encoding="utf-8"))
+
+    def _add_head(self, name: str, width: int) -> None:
+        task = self.tasks[name]
+        sizes = task.inputs(width), self.targets[name].outputs(loss_of(task))
+        key, signature = self.head_of(name), (task.head, *sizes)
+        if key not in self.heads:
+            self.heads[key] = task.build_head(*sizes, self.encoder)
+            self._shared[key] = signature
+        elif self._shared[key] != signature:
+            raise ConfigError(
+                f"tasks.{name}.head: shares the head {task.head.share!r}, but does not agree with the other tasks that "
+                f"share it: this one has {sizes[0]} inputs and {sizes[1]} outputs with {task.head!r}; the first has "
+                f"{self._shared[key][1]} inputs and {self._shared[key][2]} outputs with {self._shared[key][0]!r}"
+            )
+
+    def head_of(self, task: str) -> str:
+        """The name in `heads` of a task's head, its own or the one it shares."""
+        chosen = self.tasks[task]
+        if chosen.head.share is None and chosen.common_head is not None:
+            return chosen.common_head  # no slot, so never in the way of a task of this name
+        return slot(chosen.head.share or task)
+
+
+def with_pooling(task: Task, target: Target, conditioning: Conditioning) -> Task:
+    """The task with its own pooler, else the first token where labels feed that, else the mean."""
+    if task.pooling is not None:
+        return task
+    fed = reads_first_token(conditioning) and isinstance(target, LabelTarget | LabelsTarget)
+    return task.model_copy(update={"pooling": Cls() if fed else Mean()})
+
+
+def reads_first_token(conditioning: Conditioning) -> bool:
+    """Whether a method changes what the first token gathers."""
+    parts = conditioning.methods if isinstance(conditioning, Combined) else (conditioning,)
+    return any(part.reads_first_token for part in parts)
+
+
+def draw_blueprint(config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> Blueprint:
+    """What conditioning methods may know of a network."""
+    return Blueprint(
+        config=config,
+        tasks=tuple(tasks),
+        labels={name: one.labels for name, one in targets.items() if isinstance(one, LabelTarget | LabelsTarget)},
+        several=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
+        siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
+    )
+
+
+def loss_of(task: Task) -> Loss:
+    """The loss a task trains with."""
+    return task.loss or task.default_loss()
+
+
+def check_sources(tasks: Mapping[str, Task]) -> None:
+    """Raise for tasks that take spans from a task that gives none."""
+    for name, task in tasks.items():
+        source = getattr(task, "spans_from", None)
+        able = [other for other, one in tasks.items() if one.takes_words and not one.reads_marks]
+        if source is not None and source not in able:
+            allowed = ", ".join(able) or "none here"
+            raise ConfigError(f"tasks.{name}.spans_from: {source!r} does not mark spans; allowed: {allowed}")
+
+
+def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> None:
+    """Raise for every loss and metric that does not suit its task's answers."""
+    faults = []
+    for name, task in tasks.items():
+        target, loss = targets[name], loss_of(task)
+        if target.fits not in loss.fits:
+            kinds = [kind for kind, cls in Loss.kinds().items() if target.fits in cls.fits]
+            faults.append(
+                f"tasks.{name}.loss: {loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
+            )
+        else:
+            faults += [f"tasks.{name}.loss: {fault}" for fault in loss_faults(target, loss)]
+        if task.metric is not None and task.metric not in target.metrics:
+            faults.append(f"tasks.{name}.metric: {task.metric!r} is not one of: {', '.join(target.metrics)}")
+    if faults:
+        raise ConfigError(*faults)
+
+
+def loss_faults(target: Target, loss: Loss) -> tuple[str, ...]:
+    """What speaks against a loss for this many labels."""
+    try:
+        target.outputs(loss)
+        target.loss_of(loss)
+    except ConfigError as error:
+        return error.faults
+    return ()
+
+
+def load_network(folder: Path) -> Network:
+    """The network in a folder that `Network.save` wrote; nothing else is needed."""
+    document = read_json(folder / DOCUMENT)
+    if document.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder / DOCUMENT} has format {document.get('format')!r}, but this weft reads {FORMAT}"
+        )
+    try:
+        config = EncoderConfig(**document["encoder"])
+        tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
+        targets = {name: tasks[name].target_from(data) for name, data in document["targets"].items()}
+        conditioning = parse(Conditioning, document["conditioning"])
+        with Blank():
+            with torch.device("meta"):
+                encoder = Encoder(config)
+            network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+    except (AttributeError, KeyError, TypeError, ConfigError) as error:
+        raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
+    fill(network, read_file(folder / WEIGHTS), folder)
+    return network.eval()
+
+
+def fill(network: Network, tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Put tensors into a network, all of them and no others."""
+    own = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    missing, surplus = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
+    mismatched = sorted(name for name in own.keys() & tensors.keys() if own[name] != tuple(tensors[name].shape))
+    if missing or surplus or mismatched:
+        raise CheckpointError(
+            f"{folder / WEIGHTS} and {DOCUMENT} do not belong together: missing {missing[:3]}, surplus {surplus[:3]}, "
+            f"mismatched {mismatched[:3]}; copy the folder anew",
+            missing=missing,
+            surplus=surplus,
+            mismatched=mismatched,
+        )
+    network.load_state_dict(dict(tensors), assign=True)
+    network.requires_grad_(True)

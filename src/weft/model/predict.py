@@ -1,0 +1,136 @@
+"""From texts to scores and predictions: the one path that everything predicts through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import torch
+
+from weft.data.records import Content, Prediction
+from weft.errors import ConfigError, DataError
+from weft.model.embed import batches_by_length
+from weft.model.network import Network
+from weft.spec import nearest
+from weft.targets.base.annotations import spans_in
+from weft.tensors import Scores
+from weft.tokenization.examples import Reading
+
+WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
+_BATCH_TOKENS = 4096
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the tasks say about one row, and which of them did not read all of it."""
+
+    predictions: dict[str, Prediction]
+    truncated: bool
+
+
+def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator[Answer]:
+    """An answer per row, in order; a row says for each of the tasks to answer what it reads.
+
+    Tasks that read the same tokens share one pass of the encoder, as far as conditioning allows. All rows must name the
+    same tasks.
+    """
+    network.eval()
+    remaining = iter(rows)
+    while window := list(islice(remaining, WINDOW)):
+        answers: list[dict[str, Prediction]] = [{} for _ in window]
+        truncated = [False] * len(window)
+        for asked in in_turn(network, window, answers):
+            for readings in groups(network, asked):
+                for task, scores in score(network, readings).items():
+                    for place, prediction in enumerate(network.targets[task].predictions(scores, readings[task])):
+                        answers[place][task] = prediction
+                    truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, readings[task], strict=True)]
+        for row, answer, cut in zip(window, answers, truncated, strict=True):
+            yield Answer({task: answer[task] for task in row}, cut)
+
+
+def in_turn(
+    network: Network, window: Sequence[Mapping[str, Content]], answers: Sequence[Mapping[str, Prediction]]
+) -> Iterator[list[dict[str, Content]]]:
+    """The rows as they can be asked about: first the tasks that need no answer of another, then those that do.
+
+    A task whose row comes without the spans it asks about reads those that another task has found by then.
+    """
+    sources = {task: network.source_of(task) for task in window[0] if any(row[task].spans is None for row in window)}
+    lost = [task for task, source in sources.items() if source is None and network.tasks[task].reads_marks]
+    if lost:
+        raise DataError(
+            f"the task {', '.join(lost)} asks about spans, but received a text without any; give a file that has "
+            "them, or train with spans_from = the task that finds them"
+        )
+    waiting = {task: source for task, source in sources.items() if source is not None}
+    first = [{task: content for task, content in row.items() if task not in waiting} for row in window]
+    for row, asked in zip(window, first, strict=True):
+        asked.update((source, Content(row[task].texts, words=row[task].words)) for task, source in waiting.items())
+    yield first
+    if waiting:
+        yield [
+            {
+                task: row[task] if row[task].spans is not None else replace(row[task], spans=spans_in(answer[source]))
+                for task, source in waiting.items()
+            }
+            for row, answer in zip(window, answers, strict=True)
+        ]
+
+
+def groups(network: Network, window: Sequence[Mapping[str, Content]]) -> list[dict[str, list[Reading]]]:
+    """The tasks that may share a pass, and what each makes of the rows: the same tokens."""
+    found: dict[Any, dict[str, list[Reading]]] = {}
+    for task in window[0]:
+        readings = network.encode(task, [row[task] for row in window])
+        tokens = tuple(tuple(row.ids) for reading in readings for row in reading.rows)
+        found.setdefault((network.conditioner.pass_key(task), tokens), {})[task] = readings
+    return list(found.values())
+
+
+@torch.inference_mode()
+def score(network: Network, readings: Mapping[str, Sequence[Reading]]) -> dict[str, Scores]:
+    """The scores of tasks that read the same tokens, in the order of the readings."""
+    first = next(iter(readings.values()))
+    device = next(network.parameters()).device
+    parts: dict[str, list[Scores]] = {task: [] for task in readings}
+    order: list[int] = []
+    for places in batches_by_length([one.tokens for one in first], _BATCH_TOKENS):
+        batches = {
+            task: network.collate(task, [some[place] for place in places]).to(device) for task, some in readings.items()
+        }
+        for task, scores in network.scores(batches).items():
+            some = [readings[task][place] for place in places]
+            parts[task].append(network.targets[task].compact(scores.detached(), some))
+        order += places
+    return {task: Scores.join(found, order) for task, found in parts.items()}
+
+
+def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
+    """The tasks asked for, or all that read what there is to read; raises for names that are none."""
+    known = list(network.tasks)
+    unknown = [name for name in wanted or () if name not in network.tasks]
+    if unknown:
+        raise ConfigError(
+            *(f"this model has no task {name!r}; it has: {', '.join(known)}{nearest(name, known)}" for name in unknown)
+        )
+    chosen = list(wanted) if wanted else known
+    if pair is None:
+        return chosen
+    fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
+    if not wanted:  # a bare text has no marks to ask about
+        fitting = [name for name in fitting if not network.tasks[name].reads_marks or network.source_of(name)]
+    if not fitting or (wanted and len(fitting) < len(chosen)):
+        needed = "two texts (a pair)" if not pair else "one text"
+        which = [name for name in chosen if name not in fitting]
+        raise DataError(f"the task {', '.join(which)} reads {needed}, but received {'two' if pair else 'one'}")
+    return fitting
+
+
+def shown(prediction: Prediction, scores: bool) -> Prediction:
+    """A prediction with or without the probabilities of all labels."""
+    if scores or isinstance(prediction, list):
+        return prediction
+    return {key: value for key, value in prediction.items() if key != "scores"}

@@ -1,0 +1,1 @@
+"""What kinds of targets have in common."""

@@ -1,0 +1,89 @@
+"""Kinds that ask about the words of one text, however long it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from weft.data.annotations import mend_spans, mend_tags
+from weft.data.records import Content
+from weft.tasks import Task
+from weft.tensors import Batch
+from weft.tokenization.examples import Reading, number_words, read_words
+from weft.tokenization.tokenizer import Tokenizer
+
+
+class WordTask(Task):
+    """A kind that asks about the words of one text, however long it is.
+
+    A row of a file holds `tokens` (a list of words) or `text`. What is marked in it is in the first of the columns
+    `tags` (a tag per token), `entities` or `spans` (lists of [start, end, label], end exclusive) that the row has;
+    start and end count tokens where the row has tokens, and characters otherwise.
+    """
+
+    takes_words: ClassVar[bool] = True
+
+    text: str = "text"
+    """Column of the text, for rows that do not come in tokens."""
+    tokens: str = "tokens"
+    """Column of the words, a list."""
+    tags: str = "tags"
+    """Column of the words' tags, a list as long as that of the words."""
+    entities: str = "entities"
+    """Column of the marked spans."""
+    spans: str = "spans"
+    """Another column of the marked spans."""
+    overlap: Annotated[int, Field(ge=0)] = 64
+    """A text longer than a row is read in windows that share so many tokens."""
+    repair: bool = False
+    """Whether to mend wrong tags and spans, and to count them, instead of refusing the file."""
+
+    def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
+        return (self.tokens if self.tokens in header else self.text,)
+
+    def gold_column(self, header: Collection[str] = ()) -> str:
+        if self.tokens in header:
+            wanted, usual = (self.tags, self.entities, self.spans), self.tags
+        else:
+            wanted, usual = (self.entities, self.spans, self.tags), self.spans
+        return next((name for name in wanted if name in header), usual)
+
+    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
+        if not self.repair:
+            return cell, Counter()
+        return mend_tags(cell) if column == self.tags else mend_spans(cell, content, flat=self.says_one_thing)
+
+    @property
+    def says_one_thing(self) -> bool:
+        """Whether two spans of one text may not share a word."""
+        return False
+
+    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+        return read_words(contents, tokenizer, max_length, self.overlap)
+
+    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+        """Of the P sub-words and U words of all examples, end to end:
+
+        places (P,): the packed place of each sub-word; word_of (P,): its word; firsts, lasts (U,): each word's first
+        and last sub-word; words (E,): the words of each example.
+        """
+        rows = np.cumsum([0, *(len(reading.rows) for reading in readings)])
+        row = np.concatenate([one.by_word.row + begin for one, begin in zip(readings, rows, strict=False)])
+        place = np.concatenate([one.by_word.place for one in readings])
+        word_of = torch.from_numpy(number_words(readings))
+        words = torch.tensor([len(one.by_word) for one in readings])
+        sizes = torch.bincount(word_of, minlength=int(words.sum()))
+        lasts = sizes.cumsum(0) - 1
+        return {
+            "places": batch.starts[torch.from_numpy(row)] + torch.from_numpy(place),
+            "word_of": word_of,
+            "firsts": lasts - sizes + 1,
+            "lasts": lasts,
+            "words": words,
+        }

@@ -1,1 +1,0 @@
-"""Text without torch: reading, tokenizing, labels."""

@@ -1,0 +1,1 @@
+"""Texts as tokens: tokenizer, words, windows of long texts, tokenized examples; no torch."""

@@ -1,0 +1,81 @@
+"""What new weights may begin from: words of labels, mean states of classes, a checkpoint's head, counts of tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from weft.checkpoints.masked_head import read_vocabulary_head
+from weft.checkpoints.source import find_folder
+from weft.config.experiment import Experiment
+from weft.corpus.rows import DrawnRows
+from weft.data.records import Example
+from weft.layers.masked import VocabularyHead
+from weft.model.network import DOCUMENT, Network, load_network
+from weft.tasks.base.examples import labels_of
+from weft.tensors import States
+
+_SAMPLE = 64  # rows of each class
+
+
+class Starts:
+    """What conditioning methods may begin from, computed only when one asks."""
+
+    def __init__(self, network: Network, train: Mapping[str, Sequence[Example]]) -> None:
+        self.network, self.train = network, train
+
+    @torch.no_grad()
+    def words(self, phrases: Sequence[str]) -> Tensor:
+        """The mean input embedding of each phrase's tokens, normalised as the first layer gets them, (phrases, H)."""
+        embeddings = self.network.encoder.embeddings
+        encoded = self.network.tokenizer.encode(phrases, max_length=512, offsets=True)
+        ids = [[i for i, text in zip(one.ids, one.texts, strict=True) if text is not None] for one in encoded]
+        vectors = torch.stack(
+            [
+                embeddings.norm(embeddings.words(torch.tensor(row or one.ids))).mean(0)
+                for row, one in zip(ids, encoded, strict=True)
+            ]
+        )
+        return vectors if embeddings.project is None else embeddings.project(vectors)
+
+    @torch.no_grad()
+    def class_means(self, task: str) -> Tensor:
+        """The mean final state of the first token for each label of a task, (L, H), over a sample of its rows."""
+        network, config = self.network.eval(), self.network.encoder.config
+        labels = network.targets[task].labels  # type: ignore[attr-defined]
+        means = []
+        for label in labels:
+            rows = [one for one in self.train[task] if label in labels_of([one])][:_SAMPLE]
+            if not rows:  # a label that the config names but nobody has used
+                means.append(torch.randn(config.hidden_size) * config.initializer_range)
+                continue
+            states: States = network.encoder(network.collate(task, network.encode(task, rows)))
+            means.append(states.first().mean(0))
+        return torch.stack(means)
+
+
+def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Sequence[Example]]) -> None:
+    """Begin the heads that tell hidden words from that of the checkpoint, or else from how common each token is."""
+    fresh = {key: head for key, head in network.heads.items() if isinstance(head, VocabularyHead)}
+    tensors = _trained_head(network, experiment) if fresh else None
+    for key, head in fresh.items():
+        rows = [train[name] for name in network.tasks if network.head_of(name) == key]
+        logs = [torch.from_numpy(one.corpus.log_shares()) for one in rows if isinstance(one, DrawnRows)]
+        if tensors is not None:
+            head.load_state_dict(tensors)
+        elif logs:
+            head.begin(torch.stack(logs).logsumexp(0) - math.log(len(logs)))  # the mean share over the tasks
+
+
+def _trained_head(network: Network, experiment: Experiment) -> Mapping[str, Tensor] | None:
+    """The head for hidden words that the encoder to begin with has, if it has one."""
+    if experiment.encoder.scratch is not None:
+        return None
+    folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
+    if not (folder / DOCUMENT).exists():
+        return read_vocabulary_head(folder, network.encoder.config)
+    trained = (head for head in load_network(folder).heads.values() if isinstance(head, VocabularyHead))
+    return next((head.state_dict() for head in trained), None)

@@ -1,0 +1,79 @@
+"""The training rows of one task, handed out batch by batch: tokenized once, or drawn anew on every turn."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from weft.config.training import Batching
+from weft.corpus.rows import DrawnRows
+from weft.data.records import Example
+from weft.model.network import Network
+from weft.tensors import Batch
+from weft.training.batches import plan
+
+
+class TaskRows:
+    """An endless stream of batches, the rows in a new order on every turn; its place is plain data."""
+
+    def __init__(self, network: Network, task: str, examples: Sequence[Example], batching: Batching, seed: int) -> None:
+        self.task, self.batching = task, batching
+        self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
+        self.network, self.examples = network, examples
+        if not isinstance(examples, DrawnRows):
+            self.readings = network.encode(task, examples)
+            self.golds = network.targets[task].golds(examples, self.readings)
+            self.lengths = [reading.tokens for reading in self.readings]
+        self.go_to(0, 0)
+        self.size = len(self.batches)
+
+    def __len__(self) -> int:
+        """The batches of the first turn, wherever the stream stands; with `batch_tokens` turns differ a little."""
+        return self.size
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the stream stands: turn, and batch within it."""
+        return self.turn, self.index
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that changes when the rows or their answers do."""
+        if isinstance(self.examples, DrawnRows):
+            return self.examples.drawn(0).fingerprint
+        ids = array("q", (token for reading in self.readings for row in reading.rows for token in row.ids))
+        return zlib.crc32(torch.cat(self.golds).numpy().tobytes(), zlib.crc32(ids.tobytes()))
+
+    def go_to(self, turn: int, index: int) -> None:
+        """Stand where `place` said."""
+        self.turn, self.index = turn, index
+        if isinstance(self.examples, DrawnRows):
+            self.examples = self.examples.drawn(turn)
+            special = self.network.tokenizer.specials(self.network.tasks[self.task].several_texts)
+            self.lengths = [length + special for length in self.examples.lengths()]
+        self.batches = plan(self.lengths, self.batching, self.seed, turn)
+
+    def next(self, rank: int = 0, ranks: int = 1) -> Batch:
+        """The next batch; of several ranks each gets its share of the rows (at least one)."""
+        if self.index == len(self.batches):
+            self.go_to(self.turn + 1, 0)
+        rows = self.batches[self.index]
+        self.index += 1
+        return self._batch(rows[rank::ranks] or rows[:1])
+
+    def first(self, rows: int) -> Batch:
+        """The first rows of the file, without moving the stream."""
+        return self._batch(list(range(min(rows, len(self.examples)))))
+
+    def _batch(self, rows: list[int]) -> Batch:
+        if isinstance(self.examples, DrawnRows):
+            examples = [self.examples[row] for row in rows]
+            readings = self.network.encode(self.task, examples)
+            golds = self.network.targets[self.task].golds(examples, readings)
+        else:
+            readings, golds = [self.readings[row] for row in rows], [self.golds[row] for row in rows]
+        return replace(self.network.collate(self.task, readings), gold=torch.cat(golds))
