@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-from weft.conditioning import Blueprint, Conditioning
-from weft.encoder.conditioner import Seams
+from weft.conditioning import Conditioning, NetworkShape
+from weft.encoder.conditioner import Conditioner
 from weft.model.embed import TextEncoder, load_encoder
 from weft.spec import parse
 from weft.tensors import Batch, pack
@@ -35,12 +35,12 @@ TARGETS = {"label_attention": 1.08, "task_input": 1.03, "task_qkv": 1.03, "task_
 PAIR = {"kind": "combined", "methods": ["label_attention", "task_qkv"]}
 
 
-def build_methods(source: TextEncoder, only: list[str]) -> dict[str, Seams]:
+def build_methods(source: TextEncoder, only: list[str]) -> dict[str, Conditioner]:
     """Every kind from its defaults, `none` first; `combined` is label attention with task vectors."""
-    blueprint = Blueprint(source.encoder.config, (TASK,), {TASK: LABELS})
+    shape = NetworkShape(source.encoder.config, (TASK,), {TASK: LABELS})
     specs = {kind: PAIR if kind == "combined" else {"kind": kind} for kind in Conditioning.kinds()}
     names = ["none", *(kind for kind in specs if kind != "none" and (not only or kind in only))]
-    return {name: parse(Conditioning, specs[name]).build(blueprint) for name in names}
+    return {name: parse(Conditioning, specs[name]).build(shape) for name in names}
 
 
 def make_batches(count: int, data: Path, source: TextEncoder) -> list[Batch]:
@@ -52,13 +52,13 @@ def make_batches(count: int, data: Path, source: TextEncoder) -> list[Batch]:
     return [pack([one.ids for one in batch], task=TASK) for batch in rows]
 
 
-def make_step(encoder: nn.Module, seams: Seams, head: nn.Module) -> Callable[[Batch], None]:
+def make_step(encoder: nn.Module, conditioner: Conditioner, head: nn.Module) -> Callable[[Batch], None]:
     """Forward and backward over one batch, the method's own loss included."""
 
     def step(batch: Batch) -> None:
-        scores = head(encoder(batch, seams).first())
+        scores = head(encoder(batch, conditioner).first())
         loss = nn.functional.cross_entropy(scores, torch.arange(batch.rows) % len(LABELS))
-        extra = seams.extra_loss(TASK, head)
+        extra = conditioner.extra_loss(TASK, head)
         (loss if extra is None else loss + extra).backward()
 
     return step
@@ -69,11 +69,11 @@ def measure(
 ) -> dict[str, list[float]]:
     """Seconds of each method in every round, after one round of warming up."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
-    chance = random.Random(0)
+    rng = random.Random(0)
     for turn in range(rounds + 1):
         spent = dict.fromkeys(steps, 0.0)
         for batch in batches:
-            for name in chance.sample(list(steps), len(steps)):
+            for name in rng.sample(list(steps), len(steps)):
                 forget()
                 began = time.perf_counter()
                 steps[name](batch)
@@ -96,17 +96,17 @@ def main() -> None:
     head = nn.Linear(source.encoder.config.hidden_size, len(LABELS))
     methods = build_methods(source, args.only)
     trained = nn.ModuleList([source.encoder, head, *methods.values()]).train()
-    steps = {name: make_step(source.encoder, seams, head) for name, seams in methods.items()}
+    steps = {name: make_step(source.encoder, conditioner, head) for name, conditioner in methods.items()}
     seconds = measure(steps, make_batches(args.batches, args.data, source), trained.zero_grad, args.rounds)
     table = Table("method", "ms per batch", "ratio to none", "target", "added parameters per task")
-    for name, seams in methods.items():
+    for name, conditioner in methods.items():
         ratio = statistics.median(mine / none for mine, none in zip(seconds[name], seconds["none"], strict=True))
         table.add_row(
             name,
             f"{statistics.median(seconds[name]) / args.batches * 1000:,.0f}",
             f"{ratio:.3f}×",
             f"≤ {TARGETS[name]:.2f}×" if name in TARGETS else "",
-            f"{seams.parameters_of(TASK):,}",
+            f"{conditioner.parameters_of(TASK):,}",
         )
     Console(width=120).print(table)
 

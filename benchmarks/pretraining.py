@@ -43,11 +43,11 @@ from weft.model.embed import load_encoder
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import Batch
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.batches import plan
-from weft.training.task_batches import TaskRows
+from weft.training.task_batches import TaskBatches
 
 SIDES = ("weft", "transformers")
 SETTINGS = {"paragraphs": "rows", "blocks": "blocks"}  # and what a document is to weft
@@ -73,8 +73,8 @@ def build_weft(setting: str, args: argparse.Namespace) -> Learner:
         folder, file = Path(name), text_file(args)
         if setting == "paragraphs":
             file = write_cut(file, folder / "paragraphs.txt", source.tokenizer)
-        reader = CorpusReader(source.tokenizer, source.encoder.config.max_length, folder)
-        rows = TaskRows(network, TASK, reader.rows(task, file, SEED), Batching(batch_size=args.batch_size), SEED)
+        reader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, folder)
+        rows = TaskBatches(network, TASK, reader.rows(task, file, SEED), Batching(batch_size=args.batch_size), SEED)
     loss_of, optimizer = network.losses()[TASK], build_optimizer(network)
 
     def learn(batch: Batch) -> int:

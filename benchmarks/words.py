@@ -49,15 +49,15 @@ def build(path: Path) -> Network:
 
 def make_batches(network: Network, path: Path, count: int) -> dict[str, list[Batch]]:
     """The same random sentences for every kind."""
-    chance = random.Random(0)
+    rng = random.Random(0)
     rows = read_examples("entities", network.tasks["greedy"], path)
-    chosen = [chance.sample(rows, 32) for _ in range(count)]
+    chosen = [rng.sample(rows, 32) for _ in range(count)]
     found: dict[str, list[Batch]] = {}
     for name in network.tasks:
-        readings = [network.encode(name, some) for some in chosen]
+        tokenized = [network.encode(name, some) for some in chosen]
         found[name] = [
             replace(network.collate(name, some), gold=torch.cat(network.targets[name].golds(examples, some)))
-            for examples, some in zip(chosen, readings, strict=True)
+            for examples, some in zip(chosen, tokenized, strict=True)
         ]
     return found
 
@@ -71,12 +71,12 @@ def main() -> None:
     torch.manual_seed(0)
     path = args.data / "conll2003" / "train.jsonl"
     network = build(path)
-    batches, losses, chance = make_batches(network, path, args.batches), network.losses(), random.Random(0)
+    batches, losses, rng = make_batches(network, path, args.batches), network.losses(), random.Random(0)
     seconds: dict[str, list[float]] = {name: [] for name in TASKS}
     for turn in range(args.rounds + 1):  # the first only warms up
         spent = dict.fromkeys(TASKS, 0.0)
         for place in range(args.batches):
-            for name in chance.sample(list(TASKS), len(TASKS)):
+            for name in rng.sample(list(TASKS), len(TASKS)):
                 network.zero_grad()
                 began = time.perf_counter()
                 losses[name](network(batches[name][place]), batches[name][place]).backward()

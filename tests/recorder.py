@@ -25,7 +25,7 @@ from weft.metrics import bootstrap
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 HEAD = {"kind": "linear", "dropout": 0.0}
 TEXTS = [
@@ -57,7 +57,7 @@ class LearnedError(Exception):
     """All phases are over; what would follow takes longer than they did."""
 
 
-class Recorder(Watcher):
+class Recorder(Callback):
     """Sees every update, step and evaluation of a run, and may break it off."""
 
     def __init__(self, at_step: Callable[[int], None] | None = None) -> None:
@@ -212,13 +212,13 @@ class Place:
         self,
         tasks: dict[str, Any],
         output: str,
-        watcher: Watcher | None = None,
+        callback: Callback | None = None,
         resume: bool = False,
         seed: int | None = None,
         **sections: Any,
     ) -> Recorder:
         """Run it into a folder of this name, watched."""
-        recorder = watcher if isinstance(watcher, Recorder) else Recorder()
+        recorder = callback if isinstance(callback, Recorder) else Recorder()
         document = self.document(tasks, sections.pop("training", {}), **sections)
         with recorder.recording():
             weft.train(
@@ -226,7 +226,7 @@ class Place:
                 self.folder / output,
                 data=self.folder,
                 device="cpu",
-                watcher=watcher or recorder,
+                callback=callback or recorder,
                 resume=resume,
                 seed=seed,
             )
@@ -234,10 +234,10 @@ class Place:
 
     def learn(self, tasks: dict[str, Any], output: str, **options: Any) -> Recorder:
         """As `train`, but without measuring and writing the model."""
-        recorder = options.pop("watcher", None) or Recorder()
+        recorder = options.pop("callback", None) or Recorder()
         recorder.only_learn = True
         with pytest.raises(LearnedError):
-            self.train(tasks, output, watcher=recorder, **options)
+            self.train(tasks, output, callback=recorder, **options)
         return recorder
 
     def report(self, output: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import nn
 
 import weft
 from weft.encoder.blank import Blank
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 
 def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> None:
@@ -30,7 +30,7 @@ def test_loading_leaves_the_random_state_alone(tiny_folder: Path, tmp_path: Path
     (tmp_path / "rows.csv").write_text("text,label\n" + "the fox,a\nthe dog,b\n" * 4)
     task = {"kind": "classification", "train": "rows.csv", "dev": "rows.csv"}
     document = {"encoder": {"from": str(tiny_folder)}, "tasks": {"t": task}, "training": {"baselines": False}}
-    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=Watcher())
+    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", callback=Callback())
     before = torch.get_rng_state()
     weft.load_encoder(tiny_folder)
     weft.load(tmp_path / "model")

@@ -123,12 +123,12 @@ def test_unknown_labels_are_named_with_the_nearest_and_their_lines(tmp_path: Pat
 
 
 def test_many_unknown_labels_are_counted(tmp_path: Path) -> None:
-    strange = [(f"secret {n}", f"odd{n}") for n in range(9)]
-    write_both(tmp_path, [*rows(60, "t"), *strange], [*rows(40, "d"), *strange])
+    unknown = [(f"secret {n}", f"odd{n}") for n in range(9)]
+    write_both(tmp_path, [*rows(60, "t"), *unknown], [*rows(40, "d"), *unknown])
     assert has(
         find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "fault", "tasks.mood.train", "… and 4 more"
     )
-    write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), *strange])
+    write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), *unknown])
     assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.dev", "… and 4 more labels")
 
 
@@ -337,7 +337,7 @@ def test_a_shared_head_that_does_not_fit_is_a_fault(tmp_path: Path) -> None:
     assert has(found, "fault", "tasks.three.head", "'mood'", "3 outputs and that one 2")
     assert has(found, "fault", "tasks.wide.head", "options differ")
     assert has(found, "fault", "tasks.same.head", "different numbers of vectors")
-    assert not [one for one in found if one.place == "tasks.fits.head"]
+    assert not [one for one in found if one.place == "tasks.target_types.head"]
 
 
 def test_settings_that_look_wrong_are_noticed(tmp_path: Path) -> None:

@@ -138,10 +138,10 @@ def test_a_dev_value_that_is_no_number_ends_the_run(place: Place, script: Any, t
     course = {"a": [0.5, 0.5], "b": [0.5, 0.5]}
     course[task][1] = float("nan")
     script(**course)
-    watcher = Recorder()
+    callback = Recorder()
     with pytest.raises(WeftError, match=f"diverged: the dev value of {task} is nan"):
-        place.train(two_tasks(place), f"nan-{task}", watcher=watcher, training={"epochs": 2, "choose_by": "a"})
-    assert watcher.ended == 1
+        place.train(two_tasks(place), f"nan-{task}", callback=callback, training={"epochs": 2, "choose_by": "a"})
+    assert callback.ended == 1
 
 
 # What is looked at
@@ -228,7 +228,7 @@ def test_patience_is_remembered_over_a_break(place: Place, script: Any) -> None:
     settings = {"early_stopping": 2, "choose_by": "a", "epochs": 5}
     first = Recorder(interrupt_after(5))
     with pytest.raises(Interrupted):
-        place.train(two_tasks(place), "break", watcher=first, training=settings)
+        place.train(two_tasks(place), "break", callback=first, training=settings)
     second = place.train(two_tasks(place), "break", resume=True, training=settings)
     assert (len(first.entries), len(second.entries)) == (2, 1)
     report = place.report("break")
@@ -241,7 +241,7 @@ def test_a_break_between_two_phases_leaves_the_next_its_own_patience(place: Plac
     script(a=[0.9, 0.8, 0.1, 0.2, 0.3], b=[0.5] * 5)
     document = {"phases": [{"epochs": 4}, {"epochs": 3}], "training": {"early_stopping": 1, "choose_by": "a"}}
     with pytest.raises(Interrupted):
-        place.train(two_tasks(place), "between", watcher=Recorder(interrupt_after(5)), **document)
+        place.train(two_tasks(place), "between", callback=Recorder(interrupt_after(5)), **document)
     second = place.train(two_tasks(place), "between", resume=True, **document)
     assert [(entry["phase"], entry["epoch"]) for entry in second.entries] == [(1, 1), (1, 2), (1, 3)]
 
@@ -265,6 +265,6 @@ def test_a_run_that_had_stopped_early_says_so_after_a_break_at_its_end(place: Pl
                 signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
-        place.train(two_tasks(place), "at-its-end", watcher=Asking(), training=settings)
+        place.train(two_tasks(place), "at-its-end", callback=Asking(), training=settings)
     assert not place.train(two_tasks(place), "at-its-end", resume=True, training=settings).steps
     assert place.report("at-its-end")["stopped"] == "early"

@@ -25,7 +25,7 @@ from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
 from weft.model.devices import choose_device
 from weft.reports.terminal import verdict
-from weft.training.progress import RichWatcher, Watcher
+from weft.training.progress import Callback, ProgressCallback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 LONG = "the quick brown fox jumps over the lazy dog"  # more tokens than the task `fox` reads
@@ -62,10 +62,10 @@ def cells(text: str) -> list[list[str]]:
 
 def sentences(count: int, seed: int = 0) -> list[str]:
     """Different texts of 2 to 6 words."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
-        found[" ".join(chance.choices(WORDS, k=chance.randint(2, 6)))] = None
+        found[" ".join(rng.choices(WORDS, k=rng.randint(2, 6)))] = None
     return list(found)
 
 
@@ -217,13 +217,13 @@ def test_train_interrupted_is_exit_130_and_resume_ends_with_the_same_weights(
     command = ("train", home / "triage.toml", "-o", tmp_path / "model", *changes)
     seen: list[str] = []
 
-    def stop_at_the_third(self: Watcher, epoch: str, task: str, loss: float, rows: int) -> None:
+    def stop_at_the_third(self: Callback, epoch: str, task: str, loss: float, rows: int) -> None:
         seen.append(task)
         if len(seen) == 3:
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RichWatcher, "step", stop_at_the_third)
+        patch.setattr(ProgressCallback, "step", stop_at_the_third)
         stopped = run(*command)
     assert (stopped.code, stopped.out, len(seen)) == (130, "", 3)
     assert f"weft: interrupted; everything so far is in {tmp_path / 'model'}.running" in stopped.err

@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.checkpoints.layouts import LAYOUTS
-from weft.conditioning import Blueprint, Conditioning, slot
+from weft.conditioning import Conditioning, NetworkShape, task_key
 from weft.data.records import Example
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
@@ -26,9 +26,9 @@ from weft.model.network import Network, load_network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tensors import Batch, Shown, pack
+from weft.tensors import Batch, FirstTokenAttention, pack
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.initial import Starts
+from weft.training.initial import InitialValues
 
 CONFIG = EncoderConfig(
     vocab_size=50,
@@ -38,7 +38,7 @@ CONFIG = EncoderConfig(
     intermediate_size=12,
     max_position_embeddings=24,
 )
-BLUEPRINT = Blueprint(
+BLUEPRINT = NetworkShape(
     CONFIG,
     tasks=("a", "b", "free", "pair"),
     labels={"a": ("x", "y", "z"), "b": ("no", "yes"), "pair": ("no", "yes")},
@@ -51,8 +51,8 @@ SMALL_PAL = {"kind": "pal", "width": 4, "heads": 2}
 Options = dict[str, Any]
 
 
-def build(options: Options | str, blueprint: Blueprint = BLUEPRINT) -> Seams:
-    return parse(Conditioning, options).build(blueprint)
+def build(options: Options | str, shape: NetworkShape = BLUEPRINT) -> Conditioner:
+    return parse(Conditioning, options).build(shape)
 
 
 def stir(module: nn.Module, spread: float = 0.3) -> None:
@@ -62,13 +62,13 @@ def stir(module: nn.Module, spread: float = 0.3) -> None:
             parameter += torch.randn_like(parameter) * spread
 
 
-def make(options: Options | str, config: EncoderConfig = CONFIG) -> tuple[Encoder, Seams]:
+def make(options: Options | str, config: EncoderConfig = CONFIG) -> tuple[Encoder, Conditioner]:
     """An encoder and a method, both away from their starts."""
     torch.manual_seed(0)
-    encoder, seams = Encoder(config), build(options, replace(BLUEPRINT, config=config))
+    encoder, conditioner = Encoder(config), build(options, replace(BLUEPRINT, config=config))
     stir(encoder)
-    stir(seams)
-    return encoder.eval(), seams.eval()
+    stir(conditioner)
+    return encoder.eval(), conditioner.eval()
 
 
 # The reference: rows, heads and tokens one by one, full attention, nothing packed.
@@ -81,7 +81,7 @@ class Plain:
     at_input: Callable[[Tensor], Tensor] = lambda x: x
     at_qkv: Callable[..., list[Tensor]] = lambda qkv, x, layer: qkv
     labels: Tensor | None = None
-    beside: Callable[[Tensor, int], Tensor | float] = lambda x, layer: 0.0
+    at_block: Callable[[Tensor, int], Tensor | float] = lambda x, layer: 0.0
     at_output: Callable[[list[Tensor]], list[Tensor]] = lambda rows: rows
 
 
@@ -123,31 +123,31 @@ def run_plain(encoder: Encoder, rows: list[list[int]], plain: Plain) -> list[Ten
             seen: Any = normalise(block.attention_norm, x + affine(layer.output, look(q, k, v, layer.heads, labels)))
             wide = affine(block.widen, seen)
             wide = wide * 0.5 * (1 + torch.erf(wide / math.sqrt(2)))
-            x = normalise(block.output_norm, seen + affine(block.narrow, wide) + plain.beside(x, index))
+            x = normalise(block.output_norm, seen + affine(block.narrow, wide) + plain.at_block(x, index))
         finished.append(x)
     return plain.at_output(finished)
 
 
-def plain_label_attention(seams: Any, task: str, options: Options) -> Plain:
-    return Plain(labels=seams.labels[slot(task)])
+def plain_label_attention(conditioner: Any, task: str, options: Options) -> Plain:
+    return Plain(labels=conditioner.labels[task_key(task)])
 
 
-def plain_task_input(seams: Any, task: str, options: Options) -> Plain:
-    return Plain(at_input=lambda x: x + seams.vectors[slot(task)])
+def plain_task_input(conditioner: Any, task: str, options: Options) -> Plain:
+    return Plain(at_input=lambda x: x + conditioner.vectors[task_key(task)])
 
 
-def plain_task_qkv(seams: Any, task: str, options: Options) -> Plain:
-    vectors = seams.vectors[slot(task)]
+def plain_task_qkv(conditioner: Any, task: str, options: Options) -> Plain:
+    vectors = conditioner.vectors[task_key(task)]
     return Plain(at_qkv=lambda qkv, x, layer: [y + vectors[layer, i] for i, y in enumerate(qkv)])
 
 
-def plain_task_projected(seams: Any, task: str, options: Options) -> Plain:
-    vector = seams.vectors[slot(task)]
-    return Plain(at_qkv=lambda qkv, x, layer: [y + seams.matrices[layer][i] @ vector for i, y in enumerate(qkv)])
+def plain_task_projected(conditioner: Any, task: str, options: Options) -> Plain:
+    vector = conditioner.vectors[task_key(task)]
+    return Plain(at_qkv=lambda qkv, x, layer: [y + conditioner.matrices[layer][i] @ vector for i, y in enumerate(qkv)])
 
 
-def plain_task_activated(seams: Any, task: str, options: Options) -> Plain:
-    vector = seams.vectors[slot(task)]
+def plain_task_activated(conditioner: Any, task: str, options: Options) -> Plain:
+    vector = conditioner.vectors[task_key(task)]
     alpha, scale = 1.6732632423543772, 1.0507009873554805
     act = {
         "none": lambda x: x,
@@ -158,14 +158,17 @@ def plain_task_activated(seams: Any, task: str, options: Options) -> Plain:
     }[options["activation"]]
 
     def at_qkv(qkv: list[Tensor], x: Tensor, layer: int) -> list[Tensor]:
-        return [act(y + seams.matrices[layer][i] @ vector) @ seams.outputs[layer][i].T for i, y in enumerate(qkv)]
+        return [
+            act(y + conditioner.matrices[layer][i] @ vector) @ conditioner.outputs[layer][i].T
+            for i, y in enumerate(qkv)
+        ]
 
     return Plain(at_qkv=at_qkv)
 
 
-def plain_task_attention(seams: Any, task: str, options: Options) -> Plain:
+def plain_task_attention(conditioner: Any, task: str, options: Options) -> Plain:
     def at_output(rows: list[Tensor]) -> list[Tensor]:
-        for layer in seams.tasks[slot(task)]:
+        for layer in conditioner.tasks[task_key(task)]:
             others = [rows[place ^ 1] for place in range(len(rows))] if task == "pair" else rows
             seen = [
                 look(affine(layer.query, x), affine(layer.key, y), affine(layer.value, y), 2)
@@ -179,18 +182,18 @@ def plain_task_attention(seams: Any, task: str, options: Options) -> Plain:
     return Plain(at_output=at_output)
 
 
-def plain_pal(seams: Any, task: str, options: Options) -> Plain:
-    own = seams.tasks[slot(task)]
+def plain_pal(conditioner: Any, task: str, options: Options) -> Plain:
+    own = conditioner.tasks[task_key(task)]
 
-    def beside(x: Tensor, layer: int) -> Tensor:
+    def at_block(x: Tensor, layer: int) -> Tensor:
         q, k, v = affine(own.qkv[layer], affine(own.down, x)).chunk(3, 1)
         return affine(own.up, look(q, k, v, options["heads"]))
 
-    return Plain(beside=beside)
+    return Plain(at_block=at_block)
 
 
-def plain_lora(seams: Any, task: str, options: Options) -> Plain:
-    down, up = seams.down[slot(task)], seams.up[slot(task)]
+def plain_lora(conditioner: Any, task: str, options: Options) -> Plain:
+    down, up = conditioner.down[task_key(task)], conditioner.up[task_key(task)]
 
     def at_qkv(qkv: list[Tensor], x: Tensor, layer: int) -> list[Tensor]:
         q, k, v = qkv
@@ -199,13 +202,13 @@ def plain_lora(seams: Any, task: str, options: Options) -> Plain:
     return Plain(at_qkv=at_qkv)
 
 
-def plain_combined(seams: Any, task: str, options: Options) -> Plain:
-    labels, vectors = seams.methods
-    return replace(plain_task_qkv(vectors, task, {}), labels=labels.labels[slot(task)])
+def plain_combined(conditioner: Any, task: str, options: Options) -> Plain:
+    labels, vectors = conditioner.methods
+    return replace(plain_task_qkv(vectors, task, {}), labels=labels.labels[task_key(task)])
 
 
 PLAIN: dict[str, Callable[[Any, str, Options], Plain]] = {
-    "none": lambda seams, task, options: Plain(),
+    "none": lambda conditioner, task, options: Plain(),
     "label_attention": plain_label_attention,
     "task_input": plain_task_input,
     "task_qkv": plain_task_qkv,
@@ -247,11 +250,11 @@ def test_every_kind_has_a_reference() -> None:
 
 @pytest.mark.parametrize(("options", "task"), CASES, ids=show)
 def test_outputs_and_gradients_agree_with_plain_loops(options: Options, task: str) -> None:
-    encoder, seams = make(options)
-    encoder, seams = encoder.double(), seams.double()
-    parameters = [*encoder.parameters(), *seams.parameters()]
-    want = run_plain(encoder, ROWS, PLAIN[options["kind"]](seams, task, options))
-    states = encoder(pack(ROWS, task=task), seams)
+    encoder, conditioner = make(options)
+    encoder, conditioner = encoder.double(), conditioner.double()
+    parameters = [*encoder.parameters(), *conditioner.parameters()]
+    want = run_plain(encoder, ROWS, PLAIN[options["kind"]](conditioner, task, options))
+    states = encoder(pack(ROWS, task=task), conditioner)
     found = [states.row(i) for i in range(len(ROWS))]
     assert all((a - b).abs().max() <= 1e-6 for a, b in zip(found, want, strict=True))
     weights = [torch.randn_like(row) for row in want]
@@ -269,12 +272,12 @@ def test_outputs_and_gradients_agree_with_plain_loops(options: Options, task: st
 
 @pytest.mark.parametrize(("options", "task"), CASES, ids=show)
 def test_neighbours_and_their_order_change_nothing(options: Options, task: str) -> None:
-    encoder, seams = make(options)
+    encoder, conditioner = make(options)
     with torch.no_grad():
-        together = encoder(pack(ROWS, task=task), seams)
+        together = encoder(pack(ROWS, task=task), conditioner)
         for first, second in ((0, 1), (2, 3)):  # a siamese pair is two neighbours
             places = [second, first]
-            apart = encoder(pack([ROWS[place] for place in places], task=task), seams)
+            apart = encoder(pack([ROWS[place] for place in places], task=task), conditioner)
             for i, place in enumerate(places):
                 torch.testing.assert_close(apart.row(i), together.row(place), atol=1e-5, rtol=1e-5)
 
@@ -310,7 +313,7 @@ class Single:
     """A one-layer encoder with label attention on one batch."""
 
     encoder: Encoder
-    seams: Any
+    conditioner: Any
     batch: Batch
 
     @property
@@ -322,7 +325,7 @@ class Single:
 
     def own(self) -> Tensor:
         """The scores of each row's first token, (T, N)."""
-        return (self._heads(self.layer.query)[self.batch.starts][self.batch.row_of] * self.keys()).sum(-1) / 2.0
+        return (self._heads(self.layer.query)[self.batch.row_offsets][self.batch.row_of] * self.keys()).sum(-1) / 2.0
 
     def queries(self) -> Tensor:
         return self._heads(self.layer.query)
@@ -330,11 +333,11 @@ class Single:
     def ask(self, *queries: Tensor) -> None:
         """Choose the labels of task a so that these are their queries, (N, D) each."""
         wanted = torch.stack([query.flatten() for query in queries]) - self.layer.query.bias
-        self.seams.labels[slot("a")].data = torch.linalg.solve(self.layer.query.weight, wanted.T).T
+        self.conditioner.labels[task_key("a")].data = torch.linalg.solve(self.layer.query.weight, wanted.T).T
 
-    def shown(self) -> Shown:
+    def shown(self) -> FirstTokenAttention:
         with torch.no_grad():
-            return self.encoder(self.batch, self.seams, attention=(0,)).attention[0]
+            return self.encoder(self.batch, self.conditioner, attention=(0,)).attention[0]
 
     def _heads(self, linear: nn.Module) -> Tensor:
         with torch.no_grad():
@@ -342,8 +345,8 @@ class Single:
 
 
 def single(rows: list[list[int]] | None = None) -> Single:
-    encoder, seams = make("label_attention", replace(CONFIG, num_hidden_layers=1))
-    return Single(encoder.double(), seams.double(), pack(rows or ROWS, task="a"))
+    encoder, conditioner = make("label_attention", replace(CONFIG, num_hidden_layers=1))
+    return Single(encoder.double(), conditioner.double(), pack(rows or ROWS, task="a"))
 
 
 def test_a_token_that_matches_a_label_better_gets_that_labels_score() -> None:
@@ -352,8 +355,8 @@ def test_a_token_that_matches_a_label_better_gets_that_labels_score() -> None:
     match[0] = one.keys()[3, 0] * 100.0
     one.ask(nothing, match, nothing)
     shown = one.shown()
-    assert shown.pulled_by is not None
-    assert shown.pulled_by[3, 0] == 1
+    assert shown.winning_label is not None
+    assert shown.winning_label[3, 0] == 1
     scores = one.own()
     for token in range(1, 5):
         for head in range(2):
@@ -365,12 +368,12 @@ def test_a_token_that_matches_a_label_better_gets_that_labels_score() -> None:
 def test_pulled_by_names_the_label_whose_score_won() -> None:
     one = single()
     shown = one.shown()
-    labels = one.layer.split_heads(one.layer.query(one.seams.labels[slot("a")]))
+    labels = one.layer.split_heads(one.layer.query(one.conditioner.labels[task_key("a")]))
     for token in range(len(one.batch.ids)):
         for head in range(2):
             scores = [float(one.own()[token, head]), *(labels[:, head] @ one.keys()[token, head] / 2.0).tolist()]
             winner = max(range(4), key=scores.__getitem__) - 1
-            assert shown.pulled_by[token, head] == (-1 if one.batch.positions[token] == 0 else winner)
+            assert shown.winning_label[token, head] == (-1 if one.batch.positions[token] == 0 else winner)
 
 
 def test_label_scores_have_the_scale_of_all_scores() -> None:
@@ -378,15 +381,15 @@ def test_label_scores_have_the_scale_of_all_scores() -> None:
     one.ask(*[one.queries()[0] * 0.75] * 3)  # below its own scores where those are positive; above them if not scaled
     own = one.own()[1:]
     assert (own > 0).any()
-    assert torch.equal(one.shown().pulled_by[1:] == -1, own > 0)
+    assert torch.equal(one.shown().winning_label[1:] == -1, own > 0)
 
 
 def test_the_query_bias_is_part_of_a_labels_query() -> None:
     one = single([[1, 2, 3, 4, 5, 6, 7, 8]])
-    one.seams.labels[slot("a")].data.zero_()
+    one.conditioner.labels[task_key("a")].data.zero_()
     bias = one.layer.split_heads(one.layer.query.bias)
     expected = (one.keys() * bias).sum(-1)[1:] / 2.0 > one.own()[1:]
-    assert torch.equal(one.shown().pulled_by[1:] >= 0, expected)
+    assert torch.equal(one.shown().winning_label[1:] >= 0, expected)
     assert not torch.equal(expected, one.own()[1:] < 0)  # what would be there without the bias
 
 
@@ -394,19 +397,19 @@ def test_the_first_tokens_score_for_itself_stays() -> None:
     one = single([[1, 2, 3]])
     one.ask(*[one.keys()[0] * 100.0] * 3)
     shown = one.shown()
-    assert shown.pulled_by is not None
-    assert shown.pulled_by[0].tolist() == [-1, -1]
+    assert shown.winning_label is not None
+    assert shown.winning_label[0].tolist() == [-1, -1]
     alone = replace(one, batch=pack([[1]], task="a"))
     bare = one.encoder(alone.batch).tokens
-    assert torch.allclose(one.encoder(alone.batch, one.seams).tokens, bare, atol=1e-12)
+    assert torch.allclose(one.encoder(alone.batch, one.conditioner).tokens, bare, atol=1e-12)
 
 
 def test_only_the_first_token_of_each_row_changes() -> None:
     one = single()
-    plain, changed = one.encoder(one.batch).tokens, one.encoder(one.batch, one.seams).tokens
+    plain, changed = one.encoder(one.batch).tokens, one.encoder(one.batch, one.conditioner).tokens
     moved = (plain != changed).any(1).nonzero().flatten().tolist()
-    longer = [start for start, length in zip(one.batch.starts, one.batch.lengths, strict=True) if length > 1]
-    assert set(map(int, longer)) <= set(moved) <= set(one.batch.starts.tolist())
+    longer = [start for start, length in zip(one.batch.row_offsets, one.batch.lengths, strict=True) if length > 1]
+    assert set(map(int, longer)) <= set(moved) <= set(one.batch.row_offsets.tolist())
 
 
 def test_labels_that_match_nothing_leave_all_as_it_is() -> None:
@@ -417,8 +420,8 @@ def test_labels_that_match_nothing_leave_all_as_it_is() -> None:
     away = torch.zeros(2, 4).double()
     away[:, 0] = -1e6
     one.ask(away, away, away)
-    assert (one.shown().pulled_by == -1).all()
-    assert torch.allclose(one.encoder(one.batch, one.seams).tokens, one.encoder(one.batch).tokens, atol=1e-9)
+    assert (one.shown().winning_label == -1).all()
+    assert torch.allclose(one.encoder(one.batch, one.conditioner).tokens, one.encoder(one.batch).tokens, atol=1e-9)
 
 
 def test_padding_that_is_excluded_after_the_maximum_gives_the_same() -> None:
@@ -426,7 +429,7 @@ def test_padding_that_is_excluded_after_the_maximum_gives_the_same() -> None:
     longest = max(map(len, ROWS))
     padded = pack([row + [0] * (longest - len(row)) for row in ROWS], task="a")
     dense = replace(one, batch=padded)
-    labels = one.layer.split_heads(one.layer.query(one.seams.labels[slot("a")]))
+    labels = one.layer.split_heads(one.layer.query(one.conditioner.labels[task_key("a")]))
     by_label = torch.einsum("tnd,lnd->tnl", dense.keys(), labels).amax(-1) / 2.0
     scores = torch.where(padded.positions.unsqueeze(1) == 0, dense.own(), torch.maximum(dense.own(), by_label))
     weights = one.shown().weights
@@ -437,21 +440,21 @@ def test_padding_that_is_excluded_after_the_maximum_gives_the_same() -> None:
 
 
 def test_tasks_without_labels_and_layers_not_chosen_are_untouched() -> None:
-    encoder, seams = make({"kind": "label_attention", "layers": [1]})
+    encoder, conditioner = make({"kind": "label_attention", "layers": [1]})
     free, labelled = pack(ROWS, task="free"), pack(ROWS, task="a")
-    assert torch.equal(encoder(free).tokens, encoder(free, seams).tokens)
-    bare, changed = encoder(labelled, layers=(1, 2)), encoder(labelled, seams, layers=(1, 2))
+    assert torch.equal(encoder(free).tokens, encoder(free, conditioner).tokens)
+    bare, changed = encoder(labelled, layers=(1, 2)), encoder(labelled, conditioner, layers=(1, 2))
     assert torch.equal(bare.layers[1], changed.layers[1])
     assert not torch.equal(bare.layers[2], changed.layers[2])
-    assert seams.extra_loss("free", nn.Linear(8, 3)) is None
+    assert conditioner.extra_loss("free", nn.Linear(8, 3)) is None
 
 
 def test_each_task_keeps_its_own_labels() -> None:
-    encoder, seams = make("label_attention")
-    before = {task: encoder(pack(ROWS, task=task), seams).tokens for task in "ab"}
+    encoder, conditioner = make("label_attention")
+    before = {task: encoder(pack(ROWS, task=task), conditioner).tokens for task in "ab"}
     assert not torch.equal(before["a"], before["b"])
-    seams.labels[slot("b")].data += 1.0
-    after = {task: encoder(pack(ROWS, task=task), seams).tokens for task in "ab"}
+    conditioner.labels[task_key("b")].data += 1.0
+    after = {task: encoder(pack(ROWS, task=task), conditioner).tokens for task in "ab"}
     assert torch.equal(before["a"], after["a"])
     assert not torch.equal(before["b"], after["b"])
 
@@ -459,23 +462,23 @@ def test_each_task_keeps_its_own_labels() -> None:
 @pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
 def test_the_label_loss_is_lambda_times_the_sum_over_labels(weight: float) -> None:
     torch.manual_seed(0)
-    blueprint = replace(BLUEPRINT, several=frozenset({"m"}), labels={**BLUEPRINT.labels, "m": ("p", "q", "r")})
-    seams: Any = build({"kind": "label_attention", "weight": weight}, blueprint)
+    shape = replace(BLUEPRINT, multilabel=frozenset({"m"}), labels={**BLUEPRINT.labels, "m": ("p", "q", "r")})
+    conditioner: Any = build({"kind": "label_attention", "weight": weight}, shape)
     three, one = nn.Linear(8, 3), nn.Linear(8, 1)
     if weight == 0:
-        assert seams.extra_loss("a", three) is None
+        assert conditioner.extra_loss("a", three) is None
         return
-    softmax = sum(-torch.log_softmax(three(x), 0)[i] for i, x in enumerate(seams.labels[slot("a")]))
-    no, yes = one(seams.labels[slot("b")])
+    softmax = sum(-torch.log_softmax(three(x), 0)[i] for i, x in enumerate(conditioner.labels[task_key("a")]))
+    no, yes = one(conditioner.labels[task_key("b")])
     sigmoid = -torch.log(1 - torch.sigmoid(no)) - torch.log(torch.sigmoid(yes))
     each = sum(
         -torch.log(torch.sigmoid(y) if i == j else 1 - torch.sigmoid(y))
-        for i, x in enumerate(seams.labels[slot("m")])
+        for i, x in enumerate(conditioner.labels[task_key("m")])
         for j, y in enumerate(three(x))
     )
     for task, head, total in (("a", three, softmax), ("b", one, sigmoid), ("m", three, each / 3)):
-        assert seams.extra_loss(task, head).item() == pytest.approx(weight * total.item(), rel=1e-5)
-    assert seams.extra_loss("pair", one) is None  # a siamese head reads features, not a state
+        assert conditioner.extra_loss(task, head).item() == pytest.approx(weight * total.item(), rel=1e-5)
+    assert conditioner.extra_loss("pair", one) is None  # a siamese head reads features, not a state
 
 
 # A network of all kinds of tasks.
@@ -505,11 +508,11 @@ def texts_of(task: str) -> list[tuple[str, ...]]:
 
 def make_network(tokenizer: Tokenizer, conditioning: Options, family: str = "bert") -> Network:
     torch.manual_seed(0)
-    layout = LAYOUTS[family]
+    indices = LAYOUTS[family]
     small = {**CONFIG.__dict__, "family": family, "vocab_size": tokenizer.size, "initializer_range": 0.3}
-    kept = {name: getattr(layout.defaults, name) for name in ("type_vocab_size", "pad_token_id")}
-    offset = layout.defaults.pad_token_id + 1 if layout.offset_by_padding else 0
-    narrow = layout.defaults.embedding_size and 4
+    kept = {name: getattr(indices.defaults, name) for name in ("type_vocab_size", "pad_token_id")}
+    offset = indices.defaults.pad_token_id + 1 if indices.offset_by_padding else 0
+    narrow = indices.defaults.embedding_size and 4
     encoder = Encoder(EncoderConfig(**{**small, **kept, "position_offset": offset, "embedding_size": narrow}))
     tasks = {name: parse(Task, options) for name, options in TASKS.items()}
     targets = {name: task.learn(GOLDS[name]) for name, task in tasks.items()}
@@ -526,9 +529,9 @@ def total_loss(network: Network) -> Tensor:
     total = torch.zeros(())
     for name, loss in network.losses().items():
         rows = examples_of(name)
-        readings = network.encode(name, rows)
-        gold = torch.cat(network.targets[name].golds(rows, readings))
-        batch = replace(network.collate(name, readings), gold=gold)
+        tokenized = network.encode(name, rows)
+        gold = torch.cat(network.targets[name].golds(rows, tokenized))
+        batch = replace(network.collate(name, tokenized), gold=gold)
         total = total + loss(network(batch), batch)
         extra = network.extra_loss(name)
         total = total if extra is None else total + extra
@@ -616,21 +619,21 @@ def test_a_pass_serves_exactly_the_tasks_that_see_the_same_encoder(
     stir(network.conditioner)
     rows = [row.ids for one in network.encode("urgency", examples_of("urgency")) for row in one.rows]
     for one, two in (("urgency", "topics"), ("alike", "same")):
-        seams = network.conditioner
-        if seams.pass_key(one) == seams.pass_key(two):
-            first, second = (network.encoder(pack(rows, task=task), seams).tokens for task in (one, two))
+        conditioner = network.conditioner
+        if conditioner.encoder_key(one) == conditioner.encoder_key(two):
+            first, second = (network.encoder(pack(rows, task=task), conditioner).tokens for task in (one, two))
             assert torch.equal(first, second)
         else:
-            first, second = (network.encoder(pack(rows, task=task), seams).tokens for task in (one, two))
+            first, second = (network.encoder(pack(rows, task=task), conditioner).tokens for task in (one, two))
             assert not torch.equal(first, second)
     same = {"none": True}.get(options["kind"], False)
-    assert (network.conditioner.pass_key("urgency") == network.conditioner.pass_key("topics")) is same
+    assert (network.conditioner.encoder_key("urgency") == network.conditioner.encoder_key("topics")) is same
 
 
 def test_label_attention_shares_a_pass_among_tasks_without_labels() -> None:
-    seams = build("label_attention", replace(BLUEPRINT, tasks=("a", "b", "free", "too")))
-    assert seams.pass_key("free") == seams.pass_key("too")
-    assert len({seams.pass_key(task) for task in ("a", "b", "free")}) == 3
+    conditioner = build("label_attention", replace(BLUEPRINT, tasks=("a", "b", "free", "too")))
+    assert conditioner.encoder_key("free") == conditioner.encoder_key("too")
+    assert len({conditioner.encoder_key(task) for task in ("a", "b", "free")}) == 3
 
 
 # Where label embeddings begin.
@@ -638,24 +641,24 @@ def test_label_attention_shares_a_pass_among_tasks_without_labels() -> None:
 
 def start(tokenizer: Tokenizer, options: Options) -> Network:
     network = make_network(tokenizer, {"kind": "label_attention", **options})
-    starts = Starts(network, {name: examples_of(name) for name in TASKS})
+    starts = InitialValues(network, {name: examples_of(name) for name in TASKS})
     network.conditioner.start(starts.words, starts.class_means)
     return network
 
 
 def labels_of(network: Network, task: str) -> dict[str, Tensor]:
     names = network.targets[task].labels
-    return dict(zip(names, network.conditioner.labels[slot(task)], strict=True))
+    return dict(zip(names, network.conditioner.labels[task_key(task)], strict=True))
 
 
 def test_random_labels_have_the_encoders_own_spread() -> None:
     torch.manual_seed(0)
     wide = replace(CONFIG, hidden_size=2000, initializer_range=0.3)
-    seams: Any = build({"kind": "label_attention", "start": "random"}, replace(BLUEPRINT, config=wide))
-    before = seams.labels[slot("a")].clone()
+    conditioner: Any = build({"kind": "label_attention", "start": "random"}, replace(BLUEPRINT, config=wide))
+    before = conditioner.labels[task_key("a")].clone()
     assert before.std().item() == pytest.approx(0.3, rel=0.05)
-    seams.start(None, None)
-    assert torch.equal(seams.labels[slot("a")], before)
+    conditioner.start(None, None)
+    assert torch.equal(conditioner.labels[task_key("a")], before)
 
 
 def test_labels_begin_as_the_words_of_their_names_or_keywords(tiny_tokenizers: dict[str, Tokenizer]) -> None:
@@ -693,12 +696,12 @@ WITH_PARTS = [kind for kind, cls in Conditioning.kinds().items() if "parts" in c
 
 @pytest.mark.parametrize("kind", WITH_LAYERS)
 def test_only_the_chosen_layers_change(kind: str) -> None:
-    encoder, seams = make({"kind": kind, "layers": [1, 1]})
+    encoder, conditioner = make({"kind": kind, "layers": [1, 1]})
     batch = pack(ROWS, task="a")
-    bare, changed = (encoder(batch, chosen, layers=(1, 2)).layers for chosen in (None, seams))
+    bare, changed = (encoder(batch, chosen, layers=(1, 2)).layers for chosen in (None, conditioner))
     assert torch.equal(bare[1], changed[1])
     assert not torch.allclose(bare[2], changed[2])
-    assert seams.parameters_of("a") == build({"kind": kind, "layers": [1]}).parameters_of("a")
+    assert conditioner.parameters_of("a") == build({"kind": kind, "layers": [1]}).parameters_of("a")
 
 
 @pytest.mark.parametrize("kind", WITH_LAYERS)
@@ -713,11 +716,11 @@ def test_layers_beyond_the_encoder_and_no_layers_are_refused(kind: str) -> None:
 @pytest.mark.parametrize("part", ["q", "k", "v"])
 @pytest.mark.parametrize("kind", WITH_PARTS)
 def test_only_the_chosen_parts_change(kind: str, part: str) -> None:
-    _, seams = make({"kind": kind, "parts": [part]})
+    _, conditioner = make({"kind": kind, "parts": [part]})
     layer: Any = Encoder(CONFIG).blocks[0].attention
     batch = pack(ROWS, task="a")
     x, *qkv = torch.randn(4, len(batch.ids), 8)
-    changed = seams.at_qkv(*qkv, x, layer, batch)
+    changed = conditioner.at_qkv(*qkv, x, layer, batch)
     assert [a is b for a, b in zip(qkv, changed, strict=True)] == [name != part for name in "qkv"]
     assert not torch.allclose(qkv["qkv".index(part)], changed["qkv".index(part)])
 
@@ -732,9 +735,9 @@ def test_a_part_twice_or_no_part_is_refused(kind: str) -> None:
 
 
 def test_softmax_forgets_a_vector_that_is_added_to_all_keys() -> None:
-    encoder, seams = make({"kind": "task_qkv", "parts": ["k"]})
+    encoder, conditioner = make({"kind": "task_qkv", "parts": ["k"]})
     batch = pack(ROWS, task="a")
-    assert torch.allclose(encoder(batch, seams).tokens, encoder(batch).tokens, atol=1e-5)
+    assert torch.allclose(encoder(batch, conditioner).tokens, encoder(batch).tokens, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -755,8 +758,8 @@ def test_softmax_forgets_a_vector_that_is_added_to_all_keys() -> None:
     ids=show,
 )
 def test_parameters_of_counts_a_tasks_own_and_the_shared(options: Options, counts: dict[str, int]) -> None:
-    seams = build(options)
-    assert {task: seams.parameters_of(task) for task in counts} == counts
+    conditioner = build(options)
+    assert {task: conditioner.parameters_of(task) for task in counts} == counts
 
 
 @pytest.mark.parametrize(
@@ -781,8 +784,8 @@ def test_two_methods_that_decide_what_the_first_token_gathers_are_refused_by_nam
     class Second(Conditioning):
         reads_first_token = True
 
-        def build(self, blueprint: Blueprint) -> Seams:
-            return Seams()
+        def build(self, shape: NetworkShape) -> Conditioner:
+            return Conditioner()
 
         def to_dict(self) -> dict[str, Any]:
             return {"kind": "second"}
@@ -793,10 +796,10 @@ def test_two_methods_that_decide_what_the_first_token_gathers_are_refused_by_nam
 
 
 def test_the_extra_losses_and_additions_of_combined_methods_are_summed() -> None:
-    encoder, seams = make({"kind": "combined", "methods": ["label_attention", SMALL_PAL]})
-    labels, pal = seams.methods
+    encoder, conditioner = make({"kind": "combined", "methods": ["label_attention", SMALL_PAL]})
+    labels, pal = conditioner.methods
     batch, head = pack(ROWS, task="a"), nn.Linear(8, 3)
     x = torch.randn(len(batch.ids), 8)
-    assert torch.equal(seams.extra_loss("a", head), labels.extra_loss("a", head))
-    assert torch.equal(seams.beside(x, 0, batch), pal.beside(x, 0, batch))
-    assert F.mse_loss(encoder(batch, seams).tokens, encoder(batch).tokens) > 0
+    assert torch.equal(conditioner.extra_loss("a", head), labels.extra_loss("a", head))
+    assert torch.equal(conditioner.at_block(x, 0, batch), pal.at_block(x, 0, batch))
+    assert F.mse_loss(encoder(batch, conditioner).tokens, encoder(batch).tokens) > 0

@@ -25,7 +25,7 @@ from weft.encoder.encoder import Encoder
 from weft.metrics import bootstrap
 from weft.tasks.base.examples import load_data
 from weft.training.interrupt import Interrupted
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 from weft.training.run import build_network, load_source
 
 Run = Callable[..., tuple[str, str]]
@@ -47,7 +47,7 @@ METHODS: dict[str, Any] = {
 OFTEN = ("none", "label_attention", "task_attention", "label_attention and task_qkv")  # the rest among the slow tests
 
 
-class StopAfter(Watcher):
+class StopAfter(Callback):
     """Asks for a stop after some steps."""
 
     def __init__(self, steps: int) -> None:
@@ -68,10 +68,10 @@ class Trained:
     data: Path
     folder: Path
 
-    def train(self, name: str = "through", watcher: Watcher | None = None, resume: bool = False) -> Path:
+    def train(self, name: str = "through", callback: Callback | None = None, resume: bool = False) -> Path:
         """Run it into a folder of this name."""
         output = self.folder.with_name(name)
-        weft.train(self.document, output, data=self.data, device="cpu", watcher=watcher or Watcher(), resume=resume)
+        weft.train(self.document, output, data=self.data, device="cpu", callback=callback or Callback(), resume=resume)
         return output
 
     @property
@@ -91,11 +91,11 @@ def _few_resamples() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files whose rows answer all tasks: is there a fox, which animals, does the other text share words, how many."""
-    folder, chance = tmp_path_factory.mktemp("data"), random.Random(0)
+    folder, rng = tmp_path_factory.mktemp("data"), random.Random(0)
     for name, rows in (("train", 16), ("dev", 12), ("test", 12)):
         lines = []
         for _ in range(rows):
-            text, other = (" ".join(chance.choices(WORDS, k=chance.randint(2, 6))) for _ in range(2))
+            text, other = (" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(2))
             animals = [animal for animal in ("dog", "fox") if animal in text]
             shared = len({*text.split()} & {*other.split()})
             answers: dict[str, Any] = {"label": "yes" if "fox" in text else "no", "labels": animals}
@@ -194,7 +194,7 @@ def test_a_resumed_run_ends_with_the_same_bits(trained: Trained) -> None:
     assert not [name for name in ours if not torch.equal(ours[name], theirs[name])]
     assert read(broken, "metrics.json") == read(trained.folder, "metrics.json")
     assert read(broken, "weft.json") == read(trained.folder, "weft.json")  # with what was calibrated
-    for name in ("history", "curve", "best"):
+    for name in ("history", "loss_history", "best"):
         assert read(broken, "report.json")[name] == read(trained.folder, "report.json")[name]
 
 

@@ -15,13 +15,13 @@ from weft.conditioning.combined import Combined
 from weft.conditioning.lora import Lora
 from weft.conditioning.task_input import TaskInput
 from weft.config.document import apply_override, data_folder, parse_experiment
-from weft.data.records import Content
+from weft.data.records import Input
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
 from weft.heads.mlp import Mlp
 from weft.losses.focal import Focal
-from weft.model.network import Network, draw_blueprint
+from weft.model.network import Network, network_shape
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
 from weft.spec import parse
@@ -225,7 +225,7 @@ def build(tiny_tokenizers: dict[str, Tokenizer]) -> Any:
 def test_a_task_reads_as_many_tokens_as_it_says_and_the_encoder_takes(build: Any) -> None:
     network = build({"short": {"max_length": 7}, "open": {}, "long": {"max_length": 900}})
     assert [network.max_length(name) for name in ("short", "open", "long")] == [7, 24, 24]
-    long = Content(("fox " * 50,))
+    long = Input(("fox " * 50,))
     assert [len(network.encode(name, [long])[0].rows[0].ids) for name in ("short", "open", "long")] == [7, 24, 24]
 
 
@@ -234,7 +234,7 @@ def test_the_part_of_a_text_that_stays_is_the_part_asked_for(build: Any, kept: s
     network = build({"t": {"truncation": kept, "max_length": 8}})
     whole = [network.tokenizer.encode([word], max_length=9)[0].ids[1:-1] for word in ("the", "dog")]
     text = " ".join(["the"] * 20 + ["dog"] * 20)
-    inner = network.encode("t", [Content((text,))])[0].rows[0].ids[1:-1]
+    inner = network.encode("t", [Input((text,))])[0].rows[0].ids[1:-1]
     held = {"the the the": whole[0], "dog dog dog": whole[1], "both": whole[0] + whole[1]}[part]
     assert set(inner) == set(held)
 
@@ -265,14 +265,14 @@ def test_a_task_is_chosen_by_its_own_metric_or_its_kinds(build: Any) -> None:
 def test_several_tasks_of_one_pass_each_get_the_layers_they_need(build: Any) -> None:
     deep, two = ({"pooling": {"kind": "last_layers", "count": count}} for count in (3, 2))
     network = build({"plain": {}, "two": two, "deep": deep})
-    readings = network.encode("plain", [Content(("the quick fox",)), Content(("dog",))])
-    batches = {name: network.collate(name, readings) for name in network.tasks}
+    tokenized = network.encode("plain", [Input(("the quick fox",)), Input(("dog",))])
+    batches = {name: network.collate(name, tokenized) for name in network.tasks}
     with torch.inference_mode():
         together = network.scores(batches)
         for name, batch in batches.items():
             torch.testing.assert_close(together[name].values, network(batch).values, rtol=1e-5, atol=1e-6)
         states = network.encoder(batches["plain"], layers=(1, 2, 3))
-        firsts = torch.stack([states.layers[layer][states.batch.starts] for layer in (2, 3)]).mean(0)
+        firsts = torch.stack([states.layers[layer][states.batch.row_offsets] for layer in (2, 3)]).mean(0)
         torch.testing.assert_close(together["two"].values, network.heads[network.head_of("two")](firsts))
 
 
@@ -287,7 +287,7 @@ def test_tasks_of_one_pass_each_read_their_own_words_and_spans(tiny_tokenizers: 
     marks = [((0, 1, "x"),), ((0, 1, "y"),)]
     targets = {name: task.learn(["a", "b"] if name == "label" else marks) for name, task in tasks.items()}
     network = Network(Encoder(config), tokenizer, tasks, targets).eval()
-    texts = [Content(("the quick fox jumps",)), Content(("dog",)), Content(("lazy dog",))]
+    texts = [Input(("the quick fox jumps",)), Input(("dog",)), Input(("lazy dog",))]
     batches = {name: network.collate(name, network.encode(name, texts)) for name in tasks}
     with torch.inference_mode():
         together = network.scores(batches)
@@ -307,29 +307,33 @@ def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build
         "siamese": {"kind": "pair_classification", "encode": "siamese"},
     }
     network = build(tasks, "label_attention")
-    seams = network.conditioner
-    assert (seams.names, seams.siamese, seams.several) == (dict.fromkeys(tasks, ("a", "b")), {"siamese"}, set())
+    conditioner = network.conditioner
+    assert (conditioner.names, conditioner.siamese, conditioner.multilabel) == (
+        dict.fromkeys(tasks, ("a", "b")),
+        {"siamese"},
+        set(),
+    )
     losses = {name: network.extra_loss(name) for name in tasks}
     assert [losses[name] is None for name in tasks] == [False, False, True]
-    several = draw_blueprint(
+    several = network_shape(
         network.encoder.config,
         {"many": parse(Task, {"kind": "classification", "multilabel": True}), "how": parse(Task, "similarity")},
         {"many": LabelsTarget.learn([("a",), ("b",)], None), "how": ScoreTarget.learn([0.0, 1.0], None, "linear")},
     )
-    assert (several.several, several.labels) == ({"many"}, {"many": ("a", "b")})
+    assert (several.multilabel, several.labels) == ({"many"}, {"many": ("a", "b")})
     assert (several.tasks, several.siamese) == (("many", "how"), {"how"})
 
 
 def test_a_batch_of_pairs_keeps_its_segments_its_task_and_the_number_of_its_answers(build: Any) -> None:
     network = build({"p": {"kind": "pair_classification"}})
-    readings = network.encode("p", [Content(("the quick fox", "dog")), Content(("lazy", "the dog"))])
-    batch = network.collate("p", readings)
-    for number, reading in enumerate(readings):
-        row = reading.rows[0]
-        places = slice(int(batch.starts[number]), int(batch.starts[number]) + len(row.ids))
+    tokenized = network.encode("p", [Input(("the quick fox", "dog")), Input(("lazy", "the dog"))])
+    batch = network.collate("p", tokenized)
+    for number, tokenized_example in enumerate(tokenized):
+        row = tokenized_example.rows[0]
+        places = slice(int(batch.row_offsets[number]), int(batch.row_offsets[number]) + len(row.ids))
         assert (batch.ids[places].tolist(), batch.segments[places].tolist()) == (row.ids, row.segments)
         assert set(row.segments) == {0, 1}
-    assert (batch.task, batch.answers) == ("p", (1, 1))
+    assert (batch.task, batch.outputs_per_example) == ("p", (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -338,12 +342,12 @@ def test_a_batch_of_pairs_keeps_its_segments_its_task_and_the_number_of_its_answ
 def test_a_siamese_head_reads_the_features_named_in_their_order(build: Any, features: list[str]) -> None:
     network = build({"p": {"kind": "pair_classification", "encode": "siamese", "features": features}})
     pairs = [("the quick fox", "dog"), ("lazy", "the lazy dog jumps"), ("fox", "fox")]
-    readings = network.encode("p", [Content(pair) for pair in pairs])
+    tokenized = network.encode("p", [Input(pair) for pair in pairs])
     with torch.inference_mode():
-        states = network.encoder(network.collate("p", readings))
+        states = network.encoder(network.collate("p", tokenized))
         u, v = states.mean()[0::2], states.mean()[1::2]
         known = {"u": u, "v": v, "difference": (u - v).abs(), "product": u * v}
-        alone = [network.encoder(network.collate("p", network.encode("p", [Content(pair)]))).mean() for pair in pairs]
+        alone = [network.encoder(network.collate("p", network.encode("p", [Input(pair)]))).mean() for pair in pairs]
         torch.testing.assert_close(torch.stack(alone).flatten(0, 1), states.mean(), rtol=1e-5, atol=1e-6)
         expected = torch.cat([known[name] for name in features], 1)
-        torch.testing.assert_close(network.readers["<p>"](states), expected)
+        torch.testing.assert_close(network.features["<p>"](states), expected)

@@ -33,9 +33,9 @@ Load = Callable[..., Corpus]
 def load(tmp_path: Path) -> Load:
     """Write a text and load it as a corpus."""
 
-    def run(text: str = BLOCKS, tokenizer: Tokenizer = WORDPIECE, room: int = 8, **options: object) -> Corpus:
+    def run(text: str = BLOCKS, tokenizer: Tokenizer = WORDPIECE, max_tokens: int = 8, **options: object) -> Corpus:
         (tmp_path / "text.txt").write_text(text, encoding="utf-8", newline="")
-        return load_corpus([tmp_path / "text.txt"], tokenizer, tmp_path / "cache", room=room, **options)  # type: ignore[arg-type]
+        return load_corpus([tmp_path / "text.txt"], tokenizer, tmp_path / "cache", max_tokens=max_tokens, **options)  # type: ignore[arg-type]
 
     return run
 
@@ -105,7 +105,7 @@ def test_a_giant_line_is_cut_without_losing_or_splitting_a_character(text: str, 
 
 
 def test_a_giant_line_is_one_document_and_keeps_its_words(load: Load) -> None:
-    whole = load("the quick brown fox " * 20_000 + "\n\nfox", room=64)  # 400 KB in a line
+    whole = load("the quick brown fox " * 20_000 + "\n\nfox", max_tokens=64)  # 400 KB in a line
     assert whole.sentence_documents[-1] == 1
     expected = WORDPIECE.backend.encode("the quick brown fox " * 20_000, add_special_tokens=False).ids
     assert whole.tokens[: len(expected)].tolist() == expected
@@ -130,18 +130,18 @@ def test_binary_files_and_other_encodings_are_refused_by_their_line(
 ) -> None:
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        load_corpus([tmp_path / "a.txt"], WORDPIECE, tmp_path / "cache", room=8)
+        load_corpus([tmp_path / "a.txt"], WORDPIECE, tmp_path / "cache", max_tokens=8)
     assert caches(tmp_path) == []
 
 
 def test_missing_files_unknown_kinds_and_impossible_choices_are_refused(tmp_path: Path, load: Load) -> None:
     for name, message in (("no.txt", "no such file"), ("no.doc", "unknown file type")):
         with pytest.raises(DataError, match=message):
-            load_corpus([tmp_path / name], WORDPIECE, tmp_path, room=8)
+            load_corpus([tmp_path / name], WORDPIECE, tmp_path, max_tokens=8)
     with pytest.raises(ConfigError, match="blocks, file, rows"):
         load(documents="pages")
     with pytest.raises(ConfigError, match="room"):
-        load(room=0)
+        load(max_tokens=0)
 
 
 # Tokens and their cache
@@ -150,7 +150,7 @@ def test_missing_files_unknown_kinds_and_impossible_choices_are_refused(tmp_path
 @pytest.mark.parametrize("kind", ["wordpiece", "bytes"])
 def test_the_tokens_are_those_of_the_whole_text_and_words_begin_where_the_tokenizer_says(load: Load, kind: str) -> None:
     tokenizer = tiny_tokenizer(kind)
-    got = load("The fox. The dog jumps! Über-coffee?\nDon't.", tokenizer, room=1000)
+    got = load("The fox. The dog jumps! Über-coffee?\nDon't.", tokenizer, max_tokens=1000)
     whole = tokenizer.backend.encode("The fox. The dog jumps! Über-coffee? Don't.", add_special_tokens=False)
     assert got.ids(0).tolist() == whole.ids
     begins = [True] + [one != other for one, other in pairwise(whole.word_ids)]
@@ -170,7 +170,7 @@ def test_counts_are_those_of_the_tokens_but_zero_for_special_ones(load: Load) ->
 def test_several_files_make_one_corpus_whose_documents_do_not_mix(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text("the fox")
-    got = load_corpus([tmp_path / "a.txt", tmp_path / "b.txt"], WORDPIECE, tmp_path, room=50, documents="file")
+    got = load_corpus([tmp_path / "a.txt", tmp_path / "b.txt"], WORDPIECE, tmp_path, max_tokens=50, documents="file")
     assert row_documents(got) == [0, 1]
 
 
@@ -192,7 +192,7 @@ def test_the_cache_is_found_again_and_made_anew_when_anything_that_shaped_it_cha
     real = module._write_cache
     monkeypatch.setattr(module, "_write_cache", lambda *args: (written.append(1), real(*args)))
     first = load()
-    again = load(room=5)
+    again = load(max_tokens=5)
     assert len(written) == 1
     assert (first.tokens == again.tokens).all()
     load(BLOCKS.replace("fox", "dog"))
@@ -229,9 +229,9 @@ def test_a_damaged_cache_is_made_anew(load: Load, tmp_path: Path) -> None:
         assert damaged != raw
         cache.unlink()
         cache.write_bytes(damaged)
-        mended = load(text)
-        assert mended.tokens.tolist() == tokens
-        assert mended.rows.tolist() == rows
+        repairs = load(text)
+        assert repairs.tokens.tolist() == tokens
+        assert repairs.rows.tolist() == rows
         assert cache.read_bytes() == raw
     assert caches(tmp_path) == [cache]
 

@@ -21,12 +21,12 @@ from weft.corpus import sentences as walking
 from weft.corpus.corpus import load_corpus
 from weft.corpus.files import corpus_files
 from weft.corpus.packing import pack_rows
-from weft.corpus.rows import DrawnRows, PairRows
+from weft.corpus.rows import PairRows, ResampledRows
 from weft.data.formats import READERS
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Tokenizer
 
 WORDPIECE = tiny_tokenizer("wordpiece")
@@ -49,8 +49,8 @@ def write(tmp_path: Path) -> Write:
     return run
 
 
-def reader(folder: Path, tokenizer: Tokenizer = WORDPIECE) -> CorpusReader:
-    return CorpusReader(tokenizer, 32, folder / "cache")
+def reader(folder: Path, tokenizer: Tokenizer = WORDPIECE) -> CorpusLoader:
+    return CorpusLoader(tokenizer, 32, folder / "cache")
 
 
 def task(kind: str = "masked_words", **options: Any) -> Task:
@@ -151,7 +151,7 @@ def test_a_share_sets_whole_files_aside(write: Write, tmp_path: Path, kind: str)
     splits = reader(tmp_path).load("t", task(kind, documents="file", train="texts", dev=0.1), tmp_path, 1)
 
     def tokens(rows: Any) -> list[int]:
-        assert isinstance(rows, DrawnRows)
+        assert isinstance(rows, ResampledRows)
         begin, end = rows.corpus.sentences[[0, -1]]
         return rows.corpus.tokens[begin:end].tolist()
 
@@ -284,10 +284,10 @@ def test_a_tokenizer_without_an_unknown_token_is_one_message_and_leaves_nothing(
     write: Write, tmp_path: Path, build: Callable[[], tokenizers.Tokenizer]
 ) -> None:
     tokenizer, known = Tokenizer(build()), write("a.txt", text="the fox")
-    assert len(load_corpus([known / "a.txt"], tokenizer, tmp_path / "known", room=8)) == 1
+    assert len(load_corpus([known / "a.txt"], tokenizer, tmp_path / "known", max_tokens=8)) == 1
     folder = write("b.txt", text=f"the {SECRET} fox\n")
     with pytest.raises(WeftError, match=r"has no unknown token.*weft vocab") as caught:
-        load_corpus([folder / "b.txt"], tokenizer, tmp_path / "cache", room=8)
+        load_corpus([folder / "b.txt"], tokenizer, tmp_path / "cache", max_tokens=8)
     assert isinstance(caught.value, CheckpointError)
     assert str(folder / "b.txt") in str(caught.value)
     assert SECRET not in str(caught.value)

@@ -82,11 +82,11 @@ def gradients(values: Tensor, case: Case) -> tuple[Tensor, Tensor]:
     """Of a sum in which every row has another weight, with respect to emissions and steps."""
     weights = torch.arange(1, len(values) + 1, dtype=values.dtype)
     found = torch.autograd.grad((values * weights).sum(), [case.emissions, case.steps], allow_unused=True)
-    of_emissions, of_steps = (
+    of_emissions, of_transitions = (
         torch.zeros_like(of) if gradient is None else gradient
         for gradient, of in zip(found, (case.emissions, case.steps), strict=True)
     )
-    return of_emissions, of_steps
+    return of_emissions, of_transitions
 
 
 @given(cases())
@@ -150,8 +150,8 @@ def test_path_scores_add_up_emissions_and_steps_and_are_minus_infinity_where_a_s
 def test_the_gradients_of_path_scores_count_the_tags_and_steps_taken(case: Case) -> None:
     case.emissions.requires_grad_()
     case.steps.requires_grad_()
-    of_emissions, of_steps = gradients(path_scores(case.emissions, case.tags, case.sizes, case.steps), case)
-    tags, steps = torch.zeros_like(of_emissions), torch.zeros_like(of_steps)
+    of_emissions, of_transitions = gradients(path_scores(case.emissions, case.tags, case.sizes, case.steps), case)
+    tags, steps = torch.zeros_like(of_emissions), torch.zeros_like(of_transitions)
     position = 0
     for weight, path in enumerate(case.tags.split(case.sizes), start=1):
         for before, after in zip([-1, *path.tolist()], [*path.tolist(), -1], strict=True):
@@ -159,7 +159,7 @@ def test_the_gradients_of_path_scores_count_the_tags_and_steps_taken(case: Case)
         for tag in path.tolist():
             tags[position, tag] = weight
             position += 1
-    torch.testing.assert_close((of_emissions, of_steps), (tags, steps))
+    torch.testing.assert_close((of_emissions, of_transitions), (tags, steps))
 
 
 @given(cases())

@@ -15,14 +15,14 @@ import torch
 
 from weft.checkpoints.hf import read_encoder, read_file, write_tensors
 from weft.checkpoints.source import find_folder
-from weft.checks.run import survey
+from weft.checks.run import run_checks
 from weft.config.document import parse_experiment
 from weft.corpus.masking import Masked, Unigrams, mask_spans, mask_tokens, mask_words
-from weft.data.records import Content, Example
+from weft.data.records import Example, Input
 from weft.data.splits import normalise, split_off, subsample
 from weft.data.writing import write_rows
 from weft.errors import DataError
-from weft.layers.spans import SpanReader
+from weft.layers.spans import SpanFeatures
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
 from weft.spec import parse
@@ -31,9 +31,9 @@ from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import BioTarget, TagsTarget
 from weft.tasks import Task
-from weft.tasks.base.corpus import HiddenTask, Line
+from weft.tasks.base.corpus import Line, MaskedTask
 from weft.tasks.base.examples import Splits, load_data, read_examples, stratum
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Tokenizer
 
 PLAIN = {"kind": "classification", "train": "rows.csv"}
@@ -78,8 +78,8 @@ def test_the_rows_set_aside_follow_from_share_and_seed_and_nobody_learns_from_th
     folder: Path, seed: int, share: float
 ) -> None:
     splits = load(folder, seed, dev=share)
-    _, aside = split_off([normalise(text) for text, _ in ROWS], [label for _, label in ROWS], share, seed)
-    assert lines(splits.dev) == [place + 2 for place in aside]
+    _, held_out = split_off([normalise(text) for text, _ in ROWS], [label for _, label in ROWS], share, seed)
+    assert lines(splits.dev) == [place + 2 for place in held_out]
     assert sorted(lines(splits.dev) + lines(splits.train)) == list(range(2, 42))
     assert (splits.test, splits.report) == ([], ("dev", splits.dev))
 
@@ -203,22 +203,22 @@ def test_taggers_and_span_finders_hand_their_options_to_what_answers() -> None:
     assert tags != parse(Task, {"kind": "tagging"}).learn(TAGS)
     assert type(parse(Task, {"kind": "tagging", "scheme": "plain"}).learn(TAGS)) is TagsTarget
     spans = parse(Task, {"kind": "spans", "max_width": 3, "flat": True, "negatives": 2.5}).learn(TAGS)
-    assert spans == SpansTarget.learn(TAGS, None, widest=3, flat=True, negatives=2.5)
+    assert spans == SpansTarget.learn(TAGS, None, max_width=3, flat=True, negatives=2.5)
 
 
 @pytest.mark.parametrize("ends", ["plain", "networks"])
 @pytest.mark.parametrize("content", ["mean", "attention", "none"])
 def test_a_span_finder_reads_what_it_was_asked_to_read(ends: str, content: str) -> None:
     options = {"ends": ends, "content": content, "size": 5, "max_width": 3}
-    reader = parse(Task, {"kind": "spans", **options}).build_reader(8)
-    expected = SpanReader(8, 5, 3, ends, content)  # type: ignore[arg-type]
+    reader = parse(Task, {"kind": "spans", **options}).build_features(8)
+    expected = SpanFeatures(8, 5, 3, ends, content)  # type: ignore[arg-type]
     assert {name: one.shape for name, one in reader.state_dict().items()} == {
         name: one.shape for name, one in expected.state_dict().items()
     }
 
 
 def test_marks_that_overlap_are_refused_only_where_an_answer_cannot_say_them() -> None:
-    content, cell = Content(("the quick fox",)), [[0, 9, "x"], [4, 9, "y"]]
+    content, cell = Input(("the quick fox",)), [[0, 9, "x"], [4, 9, "y"]]
     assert parse(Task, {"kind": "spans"}).read_gold(cell, content, "spans") == ((0, 9, "x"), (4, 9, "y"))
     for task in ({"kind": "spans", "flat": True}, {"kind": "tagging"}):
         with pytest.raises(ValueError, match="overlap"):
@@ -226,11 +226,11 @@ def test_marks_that_overlap_are_refused_only_where_an_answer_cannot_say_them() -
 
 
 def test_repair_mends_marks_only_where_asked() -> None:
-    content, cell = Content(("the quick fox",)), [[3, 0, "x"], [0, 99, "y"]]
-    assert parse(Task, {"kind": "spans"}).mend(cell, content, "spans") == (cell, Counter())
-    mended, counts = parse(Task, {"kind": "spans", "repair": True}).mend(cell, content, "spans")
-    assert (mended, counts.total()) == ([[0, 3, "x"], [0, 13, "y"]], 2)
-    flat, _ = parse(Task, {"kind": "tagging", "repair": True}).mend(cell, content, "spans")
+    content, cell = Input(("the quick fox",)), [[3, 0, "x"], [0, 99, "y"]]
+    assert parse(Task, {"kind": "spans"}).repair_cell(cell, content, "spans") == (cell, Counter())
+    repairs, counts = parse(Task, {"kind": "spans", "repair": True}).repair_cell(cell, content, "spans")
+    assert (repairs, counts.total()) == ([[0, 3, "x"], [0, 13, "y"]], 2)
+    flat, _ = parse(Task, {"kind": "tagging", "repair": True}).repair_cell(cell, content, "spans")
     assert flat == [[0, 13, "y"]]
 
 
@@ -246,9 +246,9 @@ def test_long_texts_are_read_in_windows_that_overlap_as_asked(
     tiny_tokenizers: dict[str, Tokenizer], overlap: int, rows: int
 ) -> None:
     task = parse(Task, {"kind": "spans", "overlap": overlap})
-    (reading,) = task.encode([Content((" ".join(["fox"] * 24),))], tiny_tokenizers["wordpiece"], 10)
-    assert len(reading.rows) == rows  # windows of 8 words: 3 side by side, or one more for every 4 words
-    assert len(reading.by_word) == 24
+    (tokenized_example,) = task.encode([Input((" ".join(["fox"] * 24),))], tiny_tokenizers["wordpiece"], 10)
+    assert len(tokenized_example.rows) == rows  # windows of 8 words: 3 side by side, or one more for every 4 words
+    assert len(tokenized_example.by_word) == 24
 
 
 @pytest.mark.parametrize("encode", ["cross", "siamese"])
@@ -258,14 +258,14 @@ def test_the_part_that_stays_of_a_pair_is_the_part_asked_for(
 ) -> None:
     task = parse(Task, {"kind": "pair_classification", "encode": encode, "truncation": kept})
     tokenizer, pair = tiny_tokenizers["wordpiece"], ("the " * 9 + "fox " * 9, "lazy " * 9 + "dog " * 9)
-    (reading,) = task.encode([Content(pair)], tokenizer, 11)
+    (tokenized_example,) = task.encode([Input(pair)], tokenizer, 11)
     whole: list[Any] = [pair] if encode == "cross" else list(pair)
     expected = tokenizer.encode(whole, max_length=11, truncation=kept)
-    assert [row.ids for row in reading.rows] == [row.ids for row in expected]
-    assert [row.segments for row in reading.rows] == [row.segments for row in expected]
+    assert [row.ids for row in tokenized_example.rows] == [row.ids for row in expected]
+    assert [row.segments for row in tokenized_example.rows] == [row.segments for row in expected]
 
 
-# hidden words
+# masked words
 
 
 @pytest.fixture
@@ -287,14 +287,14 @@ def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line
     for share in (0.15, 0.4):
         for whole in (False, True):
             task = parse(Task, {"kind": "masked_words", "share": share, "whole_words": whole})
-            assert isinstance(task, HiddenTask)
-            found = task.hide(line, 4, unigrams, np.random.default_rng(3))
-            chance = np.random.default_rng(3)
-            plain = (4, unigrams, chance, share)
+            assert isinstance(task, MaskedTask)
+            found = task.mask_row(line, 4, unigrams, np.random.default_rng(3))
+            rng = np.random.default_rng(3)
+            plain = (4, unigrams, rng, share)
             expected = (
-                mask_words(line.ids, line.special, line.word_of, *plain, least=0)
+                mask_words(line.ids, line.special, line.word_of, *plain, minimum=0)
                 if whole
-                else mask_tokens(line.ids, line.special, *plain, least=0)
+                else mask_tokens(line.ids, line.special, *plain, minimum=0)
             )
             assert_same(found, expected)
 
@@ -304,31 +304,33 @@ def test_hidden_spans_follow_the_law_asked_for(line: Line, options: dict[str, An
     unigrams = Unigrams(np.ones(100, np.int64))
     law = {"share": 0.15, "p": 0.2, "longest": 10, **options}
     task = parse(Task, {"kind": "span_boundary", **options})
-    assert isinstance(task, HiddenTask)
+    assert isinstance(task, MaskedTask)
     for seed in range(4):
-        found = task.hide(line, 4, unigrams, np.random.default_rng(seed))
+        found = task.mask_row(line, 4, unigrams, np.random.default_rng(seed))
         rest = (np.zeros_like(line.ids), 4, unigrams, np.random.default_rng(seed))
-        assert_same(found, mask_spans(line.ids, line.special, line.word_of, *rest, **law, least=0))
+        assert_same(found, mask_spans(line.ids, line.special, line.word_of, *rest, **law, minimum=0))
 
 
 def test_of_a_text_with_a_mask_the_part_asked_for_stays(tiny_tokenizers: dict[str, Tokenizer]) -> None:
     tokenizer = tiny_tokenizers["wordpiece"]
-    content = Content(("the " * 9 + "[MASK] " + "fox " * 9,))
+    content = Input(("the " * 9 + "[MASK] " + "fox " * 9,))
     for kept, places in (("head", 0), ("tail", 0)):
         task = parse(Task, {"kind": "masked_words", "truncation": kept})
-        (reading,) = task.encode([content], tokenizer, 8)
-        assert reading.hidden is not None
-        assert len(reading.hidden.places) == places
+        (tokenized_example,) = task.encode([content], tokenizer, 8)
+        assert tokenized_example.masked is not None
+        assert len(tokenized_example.masked.places) == places
         word = tokenizer.encode(["the" if kept == "head" else "fox"], max_length=9)[0].ids[1]
-        assert set(reading.rows[0].ids[1:-1]) == {word}
+        assert set(tokenized_example.rows[0].ids[1:-1]) == {word}
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bytes", "unigram"])
 def test_a_mask_is_written_the_same_way_for_every_tokenizer(tiny_tokenizers: dict[str, Tokenizer], kind: str) -> None:
     tokenizer = tiny_tokenizers[kind]
-    (reading,) = parse(Task, "masked_words").encode([Content(("the [MASK] fox [MASK]",))], tokenizer, 30)
-    assert reading.hidden is not None
-    assert [reading.rows[0].ids[place] for place in reading.hidden.places] == [tokenizer.mask_id] * 2
+    (tokenized_example,) = parse(Task, "masked_words").encode([Input(("the [MASK] fox [MASK]",))], tokenizer, 30)
+    assert tokenized_example.masked is not None
+    assert [tokenized_example.rows[0].ids[place] for place in tokenized_example.masked.places] == [
+        tokenizer.mask_id
+    ] * 2
 
 
 # raw text
@@ -347,16 +349,16 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> CorpusReader:
-    return CorpusReader(tiny_tokenizers["wordpiece"], 64, tmp_path / "cache")
+def reader(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> CorpusLoader:
+    return CorpusLoader(tiny_tokenizers["wordpiece"], 64, tmp_path / "cache")
 
 
-def corpus_splits(reader: CorpusReader, corpus: Path, seed: int = 1, **options: Any) -> Splits:
+def corpus_splits(reader: CorpusLoader, corpus: Path, seed: int = 1, **options: Any) -> Splits:
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.25, **options})
     return reader.load("t", task, corpus, seed)
 
 
-def test_a_corpus_gives_as_many_rows_as_asked_evenly_spread(reader: CorpusReader, corpus: Path) -> None:
+def test_a_corpus_gives_as_many_rows_as_asked_evenly_spread(reader: CorpusLoader, corpus: Path) -> None:
     whole = corpus_splits(reader, corpus)
     assert (len(whole.train), len(whole.dev), len(whole.test)) == (30, 10, 0)
     few = corpus_splits(reader, corpus, limit=6)
@@ -369,7 +371,7 @@ def test_a_corpus_gives_as_many_rows_as_asked_evenly_spread(reader: CorpusReader
     assert len(pairs.train) == 5
 
 
-def test_rows_of_a_corpus_are_no_longer_than_asked(reader: CorpusReader, corpus: Path) -> None:
+def test_rows_of_a_corpus_are_no_longer_than_asked(reader: CorpusLoader, corpus: Path) -> None:
     specials = 2
     for limit, longest in ((12, 12), (900, 64)):
         splits = corpus_splits(reader, corpus, max_length=limit, documents="file", dev="test.txt")
@@ -378,7 +380,7 @@ def test_rows_of_a_corpus_are_no_longer_than_asked(reader: CorpusReader, corpus:
         assert max(sizes) > longest - 10
 
 
-def test_documents_of_a_corpus_are_what_the_task_says_they_are(reader: CorpusReader, corpus: Path) -> None:
+def test_documents_of_a_corpus_are_what_the_task_says_they_are(reader: CorpusLoader, corpus: Path) -> None:
     def rows(documents: str) -> int:
         return len(corpus_splits(reader, corpus, documents=documents, dev="test.txt").train)
 
@@ -392,21 +394,21 @@ def test_documents_of_a_corpus_are_what_the_task_says_they_are(reader: CorpusRea
 
 
 def drawn(rows: Any) -> list[tuple[int, ...]]:
-    return [row.tokens.chance for row in rows]
+    return [row.tokens.seed for row in rows]
 
 
 def test_what_is_hidden_depends_on_seed_turn_and_row_and_in_dev_on_the_row_alone(
-    reader: CorpusReader, corpus: Path
+    reader: CorpusLoader, corpus: Path
 ) -> None:
     one, other = corpus_splits(reader, corpus, seed=1), corpus_splits(reader, corpus, seed=2)
     assert drawn(one.dev) == drawn(other.dev)
     train: Any = one.train
-    chances = [*drawn(train), *drawn(train.drawn(1)), *drawn(other.train)]
+    chances = [*drawn(train), *drawn(train.at_epoch(1)), *drawn(other.train)]
     assert len(set(chances)) == len(chances) == 90
-    assert drawn(train.drawn(0)) == drawn(train)
+    assert drawn(train.at_epoch(0)) == drawn(train)
     pairs: Any = corpus_splits(reader, corpus, kind="next_sentence").train
-    assert pairs.drawn(1).pairs.tolist() != pairs.pairs.tolist()
-    assert pairs.drawn(0).pairs.tolist() == pairs.pairs.tolist()
+    assert pairs.at_epoch(1).pairs.tolist() != pairs.pairs.tolist()
+    assert pairs.at_epoch(0).pairs.tolist() == pairs.pairs.tolist()
 
 
 # checkpoints
@@ -448,7 +450,7 @@ def test_an_encoder_in_half_precision_is_loaded_in_full(tiny_folder: Path) -> No
 
 
 def findings(folder: Path, tokenizer: Tokenizer | None = None, **document: Any) -> list[str]:
-    found = survey(parse_experiment(document), folder, tokenizer, 64 if tokenizer else None).findings
+    found = run_checks(parse_experiment(document), folder, tokenizer, 64 if tokenizer else None).findings
     return [f"{one.place}: {one.message}" for one in found if one.severity != "note"]
 
 
@@ -469,8 +471,8 @@ def test_only_spans_wider_than_the_widest_are_called_too_wide(
 ) -> None:
     rows = [{"text": "the quick fox jumps", "spans": [[0, end, "x"]]} for end in (3, 9, 13)]
     write_jsonl(tmp_path / "rows.jsonl", rows)
-    for widest, wide in ((1, "lines 2, 3"), (2, "line 3"), (3, None)):
-        task = {"kind": "spans", "train": "rows.jsonl", "dev": "rows.jsonl", "max_width": widest}
+    for max_width, wide in ((1, "lines 2, 3"), (2, "line 3"), (3, None)):
+        task = {"kind": "spans", "train": "rows.jsonl", "dev": "rows.jsonl", "max_width": max_width}
         said = [
             one for one in findings(tmp_path, tiny_tokenizers["wordpiece"], tasks={"t": task}) if "max_width" in one
         ]

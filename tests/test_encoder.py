@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from weft.encoder.attention import SelfAttention, attend
-from weft.encoder.conditioner import Readout, Seams
+from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import dropout
 from weft.encoder.encoder import Encoder
@@ -62,7 +62,7 @@ def test_packing_loses_nothing_and_adds_nothing(rows: list[list[int]]) -> None:
     assert len(batch.ids) == sum(map(len, rows))
     assert sum(count * length for count, length in batch.runs) == len(batch.ids)
     for i, row in enumerate(rows):
-        start, end = int(batch.starts[i]), int(batch.starts[i] + batch.lengths[i])
+        start, end = int(batch.row_offsets[i]), int(batch.row_offsets[i] + batch.lengths[i])
         assert batch.ids[start:end].tolist() == row
         assert batch.positions[start:end].tolist() == list(range(len(row)))
         assert batch.segments[start:end].tolist() == [i % 2] * len(row)
@@ -103,7 +103,7 @@ def test_asking_for_layers_and_attention_leaves_the_states_bit_identical(encoder
     assert not plain.attention
 
 
-class Counting(Seams):
+class Counting(Conditioner):
     """Calls through to the identity and keeps count."""
 
     def __init__(self) -> None:
@@ -120,9 +120,9 @@ class Counting(Seams):
         self.calls.append(f"qkv {layer.index}")
         return super().at_qkv(q, k, v, x, layer, batch)
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
         self.calls.append(f"beside {index}")
-        return super().beside(x, index, batch)
+        return super().at_block(x, index, batch)
 
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         self.calls.append(f"readout {layer.index}")
@@ -136,16 +136,16 @@ class Counting(Seams):
 
 
 def test_every_seam_is_called_and_is_the_identity_by_default(encoder: Encoder) -> None:
-    seams = Counting()
+    conditioner = Counting()
     batch = pack([[1, 2, 3], [4, 5]])
-    assert torch.equal(encoder(batch).tokens, encoder(batch, seams).tokens)
-    assert seams.calls == [
+    assert torch.equal(encoder(batch).tokens, encoder(batch, conditioner).tokens)
+    assert conditioner.calls == [
         *("input", "qkv 0", "readout 0", "beside 0"),
         *("qkv 1", "readout 1", "beside 1", "output"),
     ]
 
 
-class ZeroReadout(Seams):
+class ZeroReadout(Conditioner):
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         nothing = torch.zeros(k.shape[:2])
         return Readout(torch.zeros_like(q_first), nothing, nothing) if layer.index == 1 else None
@@ -155,7 +155,7 @@ def test_a_readout_changes_only_the_first_token_of_each_row(encoder: Encoder) ->
     batch = pack([[1, 2, 3], [4, 5], [6]])
     plain, changed = encoder(batch).tokens, encoder(batch, ZeroReadout()).tokens
     moved = (plain != changed).any(1)
-    assert moved.nonzero().flatten().tolist() == sorted(batch.starts.tolist())
+    assert moved.nonzero().flatten().tolist() == sorted(batch.row_offsets.tolist())
 
 
 def test_recomputing_blocks_gives_the_same_gradients(encoder: Encoder) -> None:

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning
-from weft.conditioning.combined import CombinedSeams
+from weft.conditioning import Conditioning, NetworkShape
+from weft.conditioning.combined import CombinedConditioner
 from weft.encoder.attention import SelfAttention, attend
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.heads import Head
@@ -23,7 +23,7 @@ WIDTH = HEADS * DEPTH
 ROWS = 96
 
 
-class GivenValues(Seams):
+class GivenValues(Conditioner):
     """Gives the tokens of every row the same values, (S, D), in every head."""
 
     def __init__(self, values: Tensor) -> None:
@@ -36,7 +36,7 @@ class GivenValues(Seams):
         return q, k, self.values[batch.positions].repeat(1, HEADS)
 
 
-def one_hot_values() -> Seams:
+def one_hot_values() -> Conditioner:
     """Token j has a one at j: what is gathered are then the weights used."""
     return GivenValues(torch.eye(DEPTH))
 
@@ -123,11 +123,11 @@ def test_what_attention_drops_is_lost_to_all_values_alike() -> None:
     assert sums.std() > 0.1
 
 
-def build_labels() -> Seams:
+def build_labels() -> Conditioner:
     """Label attention for a task of three labels."""
     config = EncoderConfig(hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=1, initializer_range=1.0)
     options = parse(Conditioning, "label_attention")
-    return options.build(Blueprint(config, ("t",), {"t": ("x", "y", "z")}))
+    return options.build(NetworkShape(config, ("t",), {"t": ("x", "y", "z")}))
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -135,7 +135,7 @@ def test_label_attention_drops_weights_in_training_only_and_shows_them_whole(tra
     torch.manual_seed(0)
     layer, p = build_attention(0.25).train(training), 0.25
     x, batch = 3 * torch.randn(ROWS * DEPTH, WIDTH), square_batch("t")
-    gathered, shown = layer(x, batch, CombinedSeams([one_hot_values(), build_labels()]), show=True)
+    gathered, shown = layer(x, batch, CombinedConditioner([one_hot_values(), build_labels()]), show=True)
     used = weights_used(gathered)[:, :, 0]  # (B, N, S): what the first token looked at
     whole = shown.weights.view(ROWS, DEPTH, HEADS).transpose(1, 2)
     torch.testing.assert_close(whole.sum(-1), torch.ones(ROWS, HEADS))

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 import weft
 from weft.conditioning import Conditioning
-from weft.data.records import Content
-from weft.encoder.conditioner import Seams
+from weft.data.records import Input
+from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, DataError
 from weft.model.embed import load_encoder
 from weft.model.explained import check_explicable, explained_score
 from weft.model.inspect import (
     Inspection,
-    LeafSeams,
+    LeafConditioner,
     Place,
     count_pulls,
     find_words,
@@ -115,13 +115,13 @@ def written(found: Inspection) -> list[str]:
 
 def tensors_by_hand(network: Network, task: str, texts: tuple[str, ...]) -> tuple[States, torch.Tensor, torch.Tensor]:
     """States with attention, the scores, and the embedded tokens as a leaf, without any of `inspect`'s own parts."""
-    batch = network.collate(task, network.encode(task, [Content(texts)]))
+    batch = network.collate(task, network.encode(task, [Input(texts)]))
     leaf = network.encoder.embeddings(batch).detach().requires_grad_()
     handle = network.encoder.embeddings.register_forward_hook(lambda *_: leaf)
     last = network.encoder.config.num_hidden_layers - 1
     states = network.encoder(batch, network.conditioner, attention=[last])
     handle.remove()
-    scores = network.heads[f"<{task}>"](network.readers[f"<{task}>"](states))
+    scores = network.heads[f"<{task}>"](network.features[f"<{task}>"](states))
     return states, scores, leaf
 
 
@@ -173,10 +173,10 @@ def test_attribution_is_the_gradient_of_the_answers_score_times_the_embedded_tok
     score = scores[0, 0] if label is None else scores[0, model.targets[task].labels.index(label)]  # type: ignore[attr-defined]
     (gradient,) = torch.autograd.grad(score, leaf)
     tokens = (gradient * leaf).sum(1).detach()
-    rows = model.encode(task, [Content(texts)])[0].rows
+    rows = model.encode(task, [Input(texts)])[0].rows
     sums, special = [], 0.0
     inputs: list[Any] = [texts if len(texts) == 2 else texts[0]] if len(rows) == 1 else list(texts)
-    for start, row in zip(states.batch.starts.tolist(), inputs, strict=True):
+    for start, row in zip(states.batch.row_offsets.tolist(), inputs, strict=True):
         (encoded,) = model.tokenizer.encode([row], max_length=32, offsets=True)
         groups = [places for *_, places in encoded.word_groups()]
         sums += [float(tokens[[start + place for place in places]].sum()) for places in groups]
@@ -205,15 +205,15 @@ def test_the_score_explained_is_the_given_labels(labelled: Network) -> None:
 def test_pulls_are_the_share_of_a_words_heads_and_tokens_that_each_label_won(labelled: Network) -> None:
     found = inspect(labelled, "size", (TEXT,))
     states, _, _ = tensors_by_hand(labelled, "size", (TEXT,))
-    pulled = states.attention[1].pulled_by
+    pulled = states.attention[1].winning_label
     assert pulled is not None
     (row,) = labelled.tokenizer.encode([TEXT], max_length=32, offsets=True)
     assert found.labels == ("big", "middle", "small")
     for word, (_, _, tokens) in zip(words_of(found), row.word_groups(), strict=True):
         for place, label in enumerate(found.labels):
             share = float((pulled[tokens] == place).float().mean())
-            assert word.pulls.get(label, 0.0) == pytest.approx(share)
-    assert any(word.pulled_by for word in words_of(found))
+            assert word.label_shares.get(label, 0.0) == pytest.approx(share)
+    assert any(word.winning_label for word in words_of(found))
     assert count_pulls(torch.tensor([[1, 1], [0, -1]]), ("x", "y")) == {"y": 0.5, "x": 0.25}
 
 
@@ -234,7 +234,7 @@ def test_the_answer_is_that_of_predict_under_every_conditioning(small_encoder: s
     for weights in network.conditioner.parameters():
         torch.nn.init.normal_(weights, std=0.3)
     for task, texts in (("size", (TEXT,)), ("topics", (LONG,)), ("same", PAIR), ("apart", PAIR), ("alike", PAIR)):
-        (answer,) = predict(network, [{task: Content(texts)}])
+        (answer,) = predict(network, [{task: Input(texts)}])
         found = inspect(network, task, texts).prediction
         assert found.keys() == answer.predictions[task].keys()
         for key, value in answer.predictions[task].items():
@@ -242,8 +242,8 @@ def test_the_answer_is_that_of_predict_under_every_conditioning(small_encoder: s
 
 
 def test_every_seam_the_encoder_calls_is_handed_on() -> None:
-    seams = {name for name, member in vars(Seams).items() if introspection.isfunction(member)}
-    assert seams - {"pass_key", "extra_loss", "start", "parameters_of"} <= vars(LeafSeams).keys()
+    conditioner = {name for name, member in vars(Conditioner).items() if introspection.isfunction(member)}
+    assert conditioner - {"encoder_key", "extra_loss", "start", "parameters_of"} <= vars(LeafConditioner).keys()
 
 
 def test_the_network_stays_as_it_was(small_encoder: str) -> None:
@@ -315,7 +315,7 @@ def test_marks_stay_with_their_letters(kind: str, tiny_tokenizers: dict[str, Tok
     assert all(one.end <= two.start for one, two in pairwise(found))
 
 
-class Reader(HTMLParser):
+class Features(HTMLParser):
     """The tags of a page, and the text of every painted paragraph."""
 
     def __init__(self) -> None:
@@ -343,8 +343,8 @@ class Reader(HTMLParser):
             self.texts[-1] += data
 
 
-def read_page(page: str) -> Reader:
-    reader = Reader()
+def read_page(page: str) -> Features:
+    reader = Features()
     reader.feed(page)
     assert not reader.open
     return reader
@@ -383,8 +383,8 @@ def test_labels_are_marked_only_where_they_pull(plain: Network, labelled: Networ
     found = inspect(labelled, "size", (TEXT,))
     page = render_attention([[found]], ["m"])
     strongest = max(word.attention for word in words_of(found))
-    seen = [word for word in words_of(found) if word.pulls and word.attention >= 0.15 * strongest]
-    clear = {word.pulled_by for word in seen if word.pulls[word.pulled_by] >= 0.15}
+    seen = [word for word in words_of(found) if word.label_shares and word.attention >= 0.15 * strongest]
+    clear = {word.winning_label for word in seen if word.label_shares[word.winning_label] >= 0.15}
     assert clear
     for place, label in enumerate(found.labels or ()):
         assert (f'<span class="m l{place}">{label}</span>' in page) == (label in clear)
@@ -425,17 +425,17 @@ def test_hostile_words_that_were_not_read_stay_text(plain: Network) -> None:
 
 
 def values_by_hand(network: Network, task: str, text: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Reading, scores, embedded tokens as a leaf, and the attention of the last layer's first tokens."""
-    (reading,) = network.encode(task, [Content((text,))])
+    """TokenizedExample, scores, embedded tokens as a leaf, and the attention of the last layer's first tokens."""
+    (tokenized_example,) = network.encode(task, [Input((text,))])
     states, values, leaf = tensors_by_hand(network, task, (text,))
-    return reading, values, leaf, states.attention[1].weights.detach().mean(1)
+    return tokenized_example, values, leaf, states.attention[1].weights.detach().mean(1)
 
 
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "windows"])
 @pytest.mark.parametrize("task", sorted(WORD_TASKS))
 def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Network, task: str, text: str) -> None:
     found = inspect(marking, task, (text,))
-    (answer,) = predict(marking, [{task: Content((text,))}])
+    (answer,) = predict(marking, [{task: Input((text,))}])
     given = answer.predictions[task]
     assert [(one["start"], one["end"], one["label"]) for one in found.prediction] == [
         (one["start"], one["end"], one["label"]) for one in given
@@ -445,29 +445,36 @@ def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Netw
     assert found.explained == tuple(dict.fromkeys(one["label"] for one in given))
     assert found.pooling == "words"
 
-    reading, values, leaf, weights = values_by_hand(marking, task, text)
-    score = sum(score_by_hand(marking, task, reading, values, one) for one in given)
+    tokenized_example, values, leaf, weights = values_by_hand(marking, task, text)
+    score = sum(score_by_hand(marking, task, tokenized_example, values, one) for one in given)
     (gradient,) = torch.autograd.grad(score, leaf)
     tokens = (gradient * leaf).sum(1).detach()
-    toward = dict.fromkeys(zip(reading.words.starts, reading.words.ends, strict=True), 0.0)
+    attribution = dict.fromkeys(
+        zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, strict=True), 0.0
+    )
     special = torch.zeros(99)
-    starts = marking.collate(task, [reading]).starts.tolist()
-    for start, row in zip(starts, reading.rows, strict=True):  # every copy of a token counts, also in a second window
+    starts = marking.collate(task, [tokenized_example]).row_offsets.tolist()
+    for start, row in zip(
+        starts, tokenized_example.rows, strict=True
+    ):  # every copy of a token counts, also in a second window
         for place, (own, (begin, end)) in enumerate(zip(row.texts, row.offsets, strict=True)):
             if own is None:
                 special[row.ids[place]] += tokens[start + place]
             else:
-                (word,) = [one for one in toward if one[0] <= begin and end <= one[1]]
-                toward[word] += float(tokens[start + place])
-    total = sum(map(abs, toward.values())) + float(special.abs().sum())
-    assert [(word.start, word.end) for word in words_of(found)] == list(toward)
+                (word,) = [one for one in attribution if one[0] <= begin and end <= one[1]]
+                attribution[word] += float(tokens[start + place])
+    total = sum(map(abs, attribution.values())) + float(special.abs().sum())
+    assert [(word.start, word.end) for word in words_of(found)] == list(attribution)
     assert [word.attribution for word in words_of(found)] == pytest.approx(
-        [one / total for one in toward.values()], abs=1e-4
+        [one / total for one in attribution.values()], abs=1e-4
     )
     places = [
         (int(word), starts[row] + place)
         for word, row, place in zip(
-            reading.by_word.word, reading.by_word.row.tolist(), reading.by_word.place.tolist(), strict=True
+            tokenized_example.by_word.word,
+            tokenized_example.by_word.row.tolist(),
+            tokenized_example.by_word.place.tolist(),
+            strict=True,
         )
     ]
     for number, word in enumerate(words_of(found)):
@@ -475,19 +482,21 @@ def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Netw
         assert word.attention == pytest.approx(float(weights[own_tokens].sum()), abs=1e-6)
     outside = [
         float(weights[start + place])
-        for start, row in zip(starts, reading.rows, strict=True)
+        for start, row in zip(starts, tokenized_example.rows, strict=True)
         for place, own in enumerate(row.texts)
         if own is None
     ]
-    assert found.rows[0].special_attention == pytest.approx(sum(outside) / len(reading.rows), abs=1e-6)
-    assert found.rows[0].windows == len(reading.rows)
-    assert (len(reading.rows) > 1) == (text == LONG)
+    assert found.rows[0].special_attention == pytest.approx(sum(outside) / len(tokenized_example.rows), abs=1e-6)
+    assert found.rows[0].windows == len(tokenized_example.rows)
+    assert (len(tokenized_example.rows) > 1) == (text == LONG)
 
 
-def score_by_hand(network: Network, task: str, reading: Any, values: torch.Tensor, one: dict[str, Any]) -> Any:
+def score_by_hand(
+    network: Network, task: str, tokenized_example: Any, values: torch.Tensor, one: dict[str, Any]
+) -> Any:
     """The score of one mark, found by looking for its words one after the other."""
     target: Any = network.targets[task]
-    bounds = list(zip(reading.words.starts, reading.words.ends, strict=True))
+    bounds = list(zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, strict=True))
     inside = [number for number, (start, end) in enumerate(bounds) if one["start"] <= start and end <= one["end"]]
     if task in ("nested", "flat"):
         spans = [
@@ -498,7 +507,7 @@ def score_by_hand(network: Network, task: str, reading: Any, values: torch.Tenso
     tags = [one["label"]] if task == "parts" else [f"B-{one['label']}", *going_on]
     total: Any = 0
     for number, tag in zip(inside, tags, strict=True):
-        own = [place for place, word in enumerate(reading.by_word.word.tolist()) if word == number]
+        own = [place for place, word in enumerate(tokenized_example.by_word.word.tolist()) if word == number]
         own = own if task == "combined" else own[:1]
         column = target.tags.index(tag)
         if task == "greedy" and float(values[own[0]].argmax()) != column:  # a span that begins with I-
@@ -517,9 +526,9 @@ def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: 
     assert found.prediction == []
     _, values, leaf, _ = values_by_hand(network, task, TEXT)
     if task == "combined":
-        (reading,) = network.encode(task, [Content((TEXT,))])
-        of = torch.from_numpy(reading.by_word.word)
-        values = torch.stack([values[of == number].mean(0) for number in range(len(reading.by_word))])
+        (tokenized_example,) = network.encode(task, [Input((TEXT,))])
+        of = torch.from_numpy(tokenized_example.by_word.word)
+        values = torch.stack([values[of == number].mean(0) for number in range(len(tokenized_example.by_word))])
     best = int(values[:, 1:].amax(0).argmax())
     labels: Any = network.targets[task].labels  # type: ignore[attr-defined]
     assert found.explained == (labels[best if task == "nested" else best // 2],)

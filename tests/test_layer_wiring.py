@@ -10,15 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning
-from weft.conditioning.combined import CombinedSeams
+from weft.conditioning import Conditioning, NetworkShape
+from weft.conditioning.combined import CombinedConditioner
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Readout, Seams
+from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.config import EncoderConfig
-from weft.layers.features import CosineReader, SiameseReader, TextReader
+from weft.layers.features import CosineFeatures, SiameseFeatures, TextFeatures
 from weft.layers.pairs import pair_features
-from weft.layers.relations import RelationReader
-from weft.layers.spans import SpanReader
+from weft.layers.relations import RelationFeatures
+from weft.layers.spans import SpanFeatures
 from weft.pooling.mean import MeanOfTokens
 from weft.spec import parse
 from weft.tensors import Batch, States, pack
@@ -26,11 +26,11 @@ from weft.tensors import Batch, States, pack
 WIDTH = 6
 
 
-def random_states(*lengths: int, layout: dict[str, list[int]] | None = None) -> States:
+def random_states(*lengths: int, indices: dict[str, list[int]] | None = None) -> States:
     """States of rows of these lengths."""
     torch.manual_seed(0)
-    tensors = {name: torch.tensor(values) for name, values in (layout or {}).items()}
-    batch = replace(pack([[1] * length for length in lengths]), layout=tensors)
+    tensors = {name: torch.tensor(values) for name, values in (indices or {}).items()}
+    batch = replace(pack([[1] * length for length in lengths]), indices=tensors)
     return States(torch.randn(sum(lengths), WIDTH), batch)
 
 
@@ -41,11 +41,11 @@ def test_the_two_texts_of_a_pair_are_neighbouring_rows() -> None:
     states = random_states(3, 1, 2, 5, 1, 4)
     means = [states.row(row).mean(0) for row in range(6)]
     u, v = torch.stack(means[0::2]), torch.stack(means[1::2])
-    siamese = SiameseReader(MeanOfTokens(), ["v", "difference", "u", "product"])(states)
+    siamese = SiameseFeatures(MeanOfTokens(), ["v", "difference", "u", "product"])(states)
     torch.testing.assert_close(siamese, torch.cat([v, (u - v).abs(), u, u * v], 1))
-    cosine = CosineReader(MeanOfTokens())(states)
+    cosine = CosineFeatures(MeanOfTokens())(states)
     torch.testing.assert_close(cosine, ((u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))).unsqueeze(1))
-    torch.testing.assert_close(TextReader(MeanOfTokens())(states), torch.stack(means))
+    torch.testing.assert_close(TextFeatures(MeanOfTokens())(states), torch.stack(means))
 
 
 def test_features_that_do_not_depend_on_the_order_of_two_texts() -> None:
@@ -63,8 +63,8 @@ WORDS = {"places": [0, 1, 2, 3, 4], "firsts": [0, 1, 3, 4], "lasts": [0, 2, 3, 4
 def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serves_wider_ones(
     ends: Any, content: Any
 ) -> None:
-    states = random_states(5, layout={**WORDS, "span_first": [0, 0, 0], "span_last": [0, 1, 3]})
-    reader = SpanReader(WIDTH, 4, 2, ends, content)
+    states = random_states(5, indices={**WORDS, "span_first": [0, 0, 0], "span_last": [0, 1, 3]})
+    reader = SpanFeatures(WIDTH, 4, 2, ends, content)
     first, last = states.tokens[[0, 1, 3, 4]], states.tokens[[0, 2, 3, 4]]
     rows = []
     for begin, end in ((0, 0), (0, 1), (0, 3)):  # one, two and four words, of which two are the widest known
@@ -81,8 +81,8 @@ def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serve
 
 def test_a_relation_is_its_head_its_tail_and_their_product_in_this_order() -> None:
     spans = {"span_first": [0, 1, 3], "span_last": [0, 2, 3]}
-    states = random_states(5, layout={**WORDS, **spans, "pair_head": [0, 1, 2, 0], "pair_tail": [1, 0, 0, 2]})
-    reader = RelationReader(WIDTH, 4)
+    states = random_states(5, indices={**WORDS, **spans, "pair_head": [0, 1, 2, 0], "pair_tail": [1, 0, 0, 2]})
+    reader = RelationFeatures(WIDTH, 4)
     span = reader.spans(states)
     rows = [
         F.gelu(reader.head(span[head]) + reader.tail(span[tail]) + reader.both(span[head] * span[tail]))
@@ -94,7 +94,7 @@ def test_a_relation_is_its_head_its_tail_and_their_product_in_this_order() -> No
 # conditioning
 
 
-class Speaks(Seams):
+class Speaks(Conditioner):
     """A method that leaves its mark at every seam, and remembers what it was asked."""
 
     def __init__(self, factor: float, own: str = "", reads: bool = False) -> None:
@@ -116,13 +116,13 @@ class Speaks(Seams):
     def at_output(self, states: States) -> States:
         return replace(states, tokens=states.tokens * self.factor + 1)
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
         return x * self.factor
 
     def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
         return torch.tensor(self.factor)
 
-    def pass_key(self, task: str) -> str:
+    def encoder_key(self, task: str) -> str:
         return task if self.own == task else ""
 
     def start(self, words: Any, class_means: Any) -> None:
@@ -132,7 +132,7 @@ class Speaks(Seams):
 @pytest.mark.parametrize("turned", [False, True])
 def test_combined_methods_all_speak_at_every_seam_in_the_order_listed(turned: bool) -> None:
     methods = [Speaks(2.0, own="a"), Speaks(3.0, own="b", reads=True)][:: -1 if turned else 1]
-    together = CombinedSeams(methods)
+    together = CombinedConditioner(methods)
     first, second = (method.factor for method in methods)
     x, batch = torch.ones(2, WIDTH), pack([[1, 2]])
     layer = SelfAttention(WIDTH, 2, 0.0)
@@ -148,10 +148,10 @@ def test_combined_methods_all_speak_at_every_seam_in_the_order_listed(turned: bo
     readout = together.at_readout(x, x, x, layer, batch)
     assert readout is not None
     assert readout.gathered[0, 0] == 3
-    beside, loss = together.beside(x, 0, batch), together.extra_loss("a", nn.Identity())
+    beside, loss = together.at_block(x, 0, batch), together.extra_loss("a", nn.Identity())
     assert beside is not None
     assert (beside[0, 0], loss) == (5, 5)
-    keys = {task: together.pass_key(task) for task in "abcd"}
+    keys = {task: together.encoder_key(task) for task in "abcd"}
     assert keys["c"] == keys["d"]  # neither method tells these two apart
     assert len({keys["a"], keys["b"], keys["c"]}) == 3
     together.start(lambda phrases: x, lambda task: x)
@@ -159,16 +159,16 @@ def test_combined_methods_all_speak_at_every_seam_in_the_order_listed(turned: bo
 
 
 def test_combined_methods_that_say_nothing_add_nothing() -> None:
-    together = CombinedSeams([Seams(), Seams()])
+    together = CombinedConditioner([Conditioner(), Conditioner()])
     x, batch = torch.ones(2, WIDTH), pack([[1, 2]])
-    assert together.beside(x, 0, batch) is None
+    assert together.at_block(x, 0, batch) is None
     assert together.extra_loss("a", nn.Identity()) is None
     assert together.at_readout(x, x, x, SelfAttention(WIDTH, 2, 0.0), batch) is None
 
 
-def build(options: dict[str, Any], **blueprint: Any) -> Seams:
+def build(options: dict[str, Any], **shape: Any) -> Conditioner:
     config = EncoderConfig(hidden_size=48, num_attention_heads=2, num_hidden_layers=2, initializer_range=0.3)
-    return parse(Conditioning, options).build(Blueprint(config, ("a", "b"), **blueprint))
+    return parse(Conditioning, options).build(NetworkShape(config, ("a", "b"), **shape))
 
 
 def test_layers_on_top_begin_as_asked_for() -> None:
@@ -184,9 +184,9 @@ def test_layers_on_top_begin_as_asked_for() -> None:
 
 
 def test_each_task_has_as_many_layers_on_top_as_it_asks_for() -> None:
-    seams = build({"kind": "task_attention", "counts": {"b": 3}, "count": 2, "plain": True})
+    conditioner = build({"kind": "task_attention", "counts": {"b": 3}, "count": 2, "plain": True})
     linear = 48 * 48 + 48
-    assert (seams.parameters_of("a"), seams.parameters_of("b")) == (2 * 3 * linear, 3 * 3 * linear)
+    assert (conditioner.parameters_of("a"), conditioner.parameters_of("b")) == (2 * 3 * linear, 3 * 3 * linear)
     none = build({"kind": "task_attention", "counts": {"b": 0}})
     states = replace(random_states(2, 3), batch=replace(pack([[1, 2], [1, 2, 3]]), task="b"))
     assert none.at_output(states).tokens is states.tokens
@@ -194,10 +194,10 @@ def test_each_task_has_as_many_layers_on_top_as_it_asks_for() -> None:
 
 def test_the_label_loss_is_left_out_where_a_head_reads_two_texts_or_its_weight_is_zero() -> None:
     labels = {"a": ("x", "y"), "b": ("x", "y", "z")}
-    seams = build({"kind": "label_attention"}, labels=labels, siamese=frozenset("a"))
+    conditioner = build({"kind": "label_attention"}, labels=labels, siamese=frozenset("a"))
     head = nn.Linear(48, 3)
-    assert seams.extra_loss("a", head) is None
-    assert seams.extra_loss("b", head) is not None
-    assert seams.extra_loss("c", head) is None
+    assert conditioner.extra_loss("a", head) is None
+    assert conditioner.extra_loss("b", head) is not None
+    assert conditioner.extra_loss("c", head) is None
     silent = build({"kind": "label_attention", "weight": 0}, labels=labels)
     assert silent.extra_loss("b", head) is None

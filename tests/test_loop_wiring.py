@@ -150,12 +150,12 @@ def test_the_loss_that_is_told_and_kept_is_the_tasks_own_without_weight_or_label
         (batch.task, loss_of(seen, update, batch)[1].item()) for update in seen.updates for batch in update.batches
     ]
     assert [(task, loss) for _, task, loss, _ in seen.steps] == [(t, pytest.approx(v, rel=1e-5)) for t, v in expected]
-    curve = place.report("told")["curve"]
-    assert [step for step, _, _ in curve] == list(range(1, len(expected) + 1))
-    assert [(task, loss) for _, task, loss in curve] == [(t, pytest.approx(v, abs=2e-5)) for t, v in expected]
+    loss_history = place.report("told")["loss_history"]
+    assert [step for step, _, _ in loss_history] == list(range(1, len(expected) + 1))
+    assert [(task, loss) for _, task, loss in loss_history] == [(t, pytest.approx(v, abs=2e-5)) for t, v in expected]
     for number, entry in enumerate(seen.entries):
         for task in "ab":
-            values = [loss for step, name, loss in curve[6 * number : 6 * number + 6] if name == task]
+            values = [loss for step, name, loss in loss_history[6 * number : 6 * number + 6] if name == task]
             assert len(values) == 3
             assert entry["losses"][task] == pytest.approx(sum(values) / 3)
 
@@ -369,7 +369,7 @@ def test_the_sampler_is_told_the_batches_of_each_task_the_epoch_and_the_seed(
 def rows_of(batch: Batch) -> list[tuple[tuple[int, ...], Any]]:
     """The tokens of each row of a batch, and its answer."""
     assert batch.gold is not None
-    starts, lengths = batch.starts.tolist(), batch.lengths.tolist()
+    starts, lengths = batch.row_offsets.tolist(), batch.lengths.tolist()
     tokens = [tuple(batch.ids[s : s + n].tolist()) for s, n in zip(starts, lengths, strict=True)]
     return list(zip(tokens, batch.gold.tolist(), strict=True))
 

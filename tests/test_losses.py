@@ -281,8 +281,8 @@ def test_every_kind_builds_from_defaults_and_survives_plain_data() -> None:
         spec = kind()
         assert parse(Loss, spec.to_dict()) == parse(Loss, name) == spec
         assert all(field.description for option, field in kind.model_fields.items() if option != "kind")
-        assert spec.fits
-        for shape in spec.fits:
+        assert spec.target_types
+        for shape in spec.target_types:
             scores = torch.randn(3, spec.outputs(2, shape))
             target = targets.get(shape, torch.tensor([0.5, 2.0, 1.0]))
             value, gradient = value_and_gradient(spec.build([1, 2], rows=3), scores, target)

@@ -11,21 +11,21 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from weft.data.annotations import mend_spans, mend_tags, read_spans, read_tags, refuse_overlaps
-from weft.data.records import Content, Example, Span
+from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
+from weft.data.records import Example, Input, Span
 from weft.spec import parse
 from weft.targets.tags import BioTarget
 from weft.tasks import Task
 from weft.tasks.base.words import WordTask
 from weft.tensors import Scores
-from weft.tokenization.examples import Reading, read_words
+from weft.tokenization.examples import TokenizedExample, read_words
 from weft.tokenization.tokenizer import Tokenizer
 from weft.tokenization.words import join_words
 
 TINY = ("wordpiece", "bytes", "unigram")
 MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-TEXT = Content(("the quick brown fox",))
-WORDS = Content(("the quick brown fox",), words=((0, 3), (4, 9), (10, 15), (16, 19)))
+TEXT = Input(("the quick brown fox",))
+WORDS = Input(("the quick brown fox",), words=((0, 3), (4, 9), (10, 15), (16, 19)))
 
 odd = st.one_of(
     st.characters(codec="utf-8"),
@@ -64,9 +64,9 @@ def disjoint_spans(draw: st.DrawFn, size: int) -> list[Span]:
 
 
 @st.composite
-def any_spans(draw: st.DrawFn, size: int, widest: int) -> list[Span]:
+def any_spans(draw: st.DrawFn, size: int, max_width: int) -> list[Span]:
     """Spans of words [first, last), nested and overlapping ones too; no two with the same ends."""
-    every = [(first, last) for first in range(size) for last in range(first + 1, min(size, first + widest) + 1)]
+    every = [(first, last) for first in range(size) for last in range(first + 1, min(size, first + max_width) + 1)]
     chosen = draw(st.lists(st.sampled_from(every), max_size=6, unique=True)) if every else []
     return [(*one, draw(labels)) for one in chosen]
 
@@ -75,16 +75,16 @@ def in_characters(spans: list[Span], starts: Any, ends: Any) -> list[Span]:
     return sorted((starts[first], ends[last - 1], label) for first, last, label in spans)
 
 
-def there_and_back(task: WordTask, content: Content, gold: list[Span], reading: Reading) -> list[Span]:
+def there_and_back(task: WordTask, content: Input, gold: list[Span], tokenized_example: TokenizedExample) -> list[Span]:
     """What is given for scores that say nothing but the gold."""
     row = Example(content.texts, tuple(gold), 1, words=content.words)
     target: Any = task.learn([row.gold])
-    (tensor,) = target.golds([row], [reading])
-    assert len(tensor) == task.answers(reading)
+    (tensor,) = target.golds([row], [tokenized_example])
+    assert len(tensor) == task.count_outputs(tokenized_example)
     outputs = target.outputs(task.default_loss())
-    steps = task.build_steps(target)
+    steps = task.build_transitions(target)
     scores = Scores(torch.nn.functional.one_hot(tensor, outputs) * 20.0, (len(tensor),), steps() if steps else None)
-    (given_back,) = target.predictions(scores, [reading])
+    (given_back,) = target.predictions(scores, [tokenized_example])
     assert all(one["text"] == content.texts[0][one["start"] : one["end"]] for one in given_back)
     assert all(0.5 < one["score"] <= 1 + 1e-6 for one in given_back)
     return sorted((one["start"], one["end"], one["label"]) for one in given_back)
@@ -112,23 +112,23 @@ def test_nothing_moves_by_a_character(
     task = word_task(**options, overlap=data.draw(st.integers(0, 4)))
     if given_words:
         text, places = join_words(data.draw(odd_words))
-        content = Content((text,), words=places)
+        content = Input((text,), words=places)
     else:
-        content = Content((data.draw(odd_text),))
+        content = Input((data.draw(odd_text),))
     limit = data.draw(st.sampled_from([5, 9, 512]))
-    (reading,) = task.encode([content], tiny_tokenizers[kind], limit)
-    assert all(len(row.ids) <= limit for row in reading.rows)
-    words = reading.words
+    (tokenized_example,) = task.encode([content], tiny_tokenizers[kind], limit)
+    assert all(len(row.ids) <= limit for row in tokenized_example.rows)
+    words = tokenized_example.words
     nested = options["kind"] == "spans" and not options.get("flat")
-    marked = data.draw(any_spans(len(words.starts), 4) if nested else disjoint_spans(len(words.starts)))
-    expected = in_characters(marked, words.starts, words.ends)
+    marked = data.draw(any_spans(len(words.char_starts), 4) if nested else disjoint_spans(len(words.char_starts)))
+    expected = in_characters(marked, words.char_starts, words.char_ends)
     if given_words:  # as a file counts them, in tokens, of which the tokenizer may have dropped some
         cell = [[words.numbers[first], words.numbers[last - 1] + 1, label] for first, last, label in marked]
         gold = task.read_gold(cell, content, "entities")
     else:
         gold = task.read_gold([[*one] for one in expected], content, "spans")
     assert sorted(gold) == expected  # type: ignore[arg-type, type-var]
-    assert there_and_back(task, content, list(gold), reading) == expected  # type: ignore[arg-type]
+    assert there_and_back(task, content, list(gold), tokenized_example) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", TINY)
@@ -139,14 +139,14 @@ def test_plain_tags_come_back_for_every_word_that_has_a_token(
 ) -> None:
     task = word_task("tagging", scheme="plain")
     text, places = join_words(words)
-    content = Content((text,), words=places)
+    content = Input((text,), words=places)
     tags = data.draw(st.lists(labels, min_size=len(words), max_size=len(words)))
     gold: Any = task.read_gold(tags, content, "tags")
     assert [text[start:end] for start, end, _ in gold] == words
     assert [tag for *_, tag in gold] == tags
-    (reading,) = task.encode([content], tiny_tokenizers[kind], 7)
-    kept = reading.words.numbers
-    assert there_and_back(task, content, gold, reading) == [gold[number] for number in kept]
+    (tokenized_example,) = task.encode([content], tiny_tokenizers[kind], 7)
+    kept = tokenized_example.words.numbers
+    assert there_and_back(task, content, gold, tokenized_example) == [gold[number] for number in kept]
 
 
 @pytest.mark.parametrize("options", [{"kind": "tagging", "scheme": "bio"}, {"kind": "spans"}], ids=["tagging", "spans"])
@@ -155,15 +155,15 @@ def test_words_that_the_tokenizer_drops_break_nothing(
 ) -> None:
     task = word_task(**options)
     text, places = join_words(["\u200d", "fox", "\x00", "dog", "\x07"])
-    content = Content((text,), words=places)
-    (reading,) = task.encode([content], tiny_tokenizers["wordpiece"], 32)
-    assert reading.words.numbers == [1, 3]
+    content = Input((text,), words=places)
+    (tokenized_example,) = task.encode([content], tiny_tokenizers["wordpiece"], 32)
+    assert tokenized_example.words.numbers == [1, 3]
     inside = [(places[1][0], places[3][1], "x")]  # begins and ends with what is there, and holds what is not
-    assert there_and_back(task, content, inside, reading) == inside
+    assert there_and_back(task, content, inside, tokenized_example) == inside
     gone = [(places[2][0], places[2][1], "x")]
-    assert there_and_back(task, content, gone, reading) == []
-    (empty,) = task.encode([Content(("\x00\x07",))], tiny_tokenizers["wordpiece"], 32)
-    assert there_and_back(task, Content(("\x00\x07",)), [(0, 2, "x")], empty) == []
+    assert there_and_back(task, content, gone, tokenized_example) == []
+    (empty,) = task.encode([Input(("\x00\x07",))], tiny_tokenizers["wordpiece"], 32)
+    assert there_and_back(task, Input(("\x00\x07",)), [(0, 2, "x")], empty) == []
 
 
 def test_a_long_text_is_read_in_windows_of_which_each_word_has_one_with_context(
@@ -172,21 +172,21 @@ def test_a_long_text_is_read_in_windows_of_which_each_word_has_one_with_context(
     words = [f"fox{number}" for number in range(5000)]
     text, places = join_words(words)
     limit, overlap = 32, 10
-    (reading,) = read_words([Content((text,), words=places)], tiny_tokenizers["wordpiece"], limit, overlap)
-    found = reading.by_word
+    (tokenized_example,) = read_words([Input((text,), words=places)], tiny_tokenizers["wordpiece"], limit, overlap)
+    found = tokenized_example.by_word
     assert len(found) == 5000
-    assert max(len(row.ids) for row in reading.rows) <= limit
-    assert reading.dropped == 0
+    assert max(len(row.ids) for row in tokenized_example.rows) <= limit
+    assert tokenized_example.dropped == 0
     whole = tiny_tokenizers["wordpiece"].encode([text], max_length=10**9, offsets=True)[0]
     ids = [token for token, inside in zip(whole.ids, whole.texts, strict=True) if inside is not None]
-    assert [reading.rows[row].ids[place] for row, place in zip(found.row, found.place, strict=True)] == ids
+    assert [tokenized_example.rows[row].ids[place] for row, place in zip(found.row, found.place, strict=True)] == ids
     for number, row, place in zip(found.word, found.row, found.place, strict=True):
-        start, end = reading.rows[row].offsets[place]
+        start, end = tokenized_example.rows[row].offsets[place]
         assert places[number][0] <= start < end <= places[number][1]
-    last = len(reading.rows) - 1
+    last = len(tokenized_example.rows) - 1
     for row, place in zip(found.row, found.place, strict=True):  # never at an edge beyond which the text goes on
         assert row == 0 or place > 2
-        assert row == last or place < len(reading.rows[row].ids) - 2
+        assert row == last or place < len(tokenized_example.rows[row].ids) - 2
 
 
 # What cells say
@@ -205,16 +205,16 @@ def write_tags(spans: list[Span], size: int, scheme: str) -> list[str]:
 @given(words=odd_words, data=st.data())
 def test_tags_of_every_scheme_and_spans_say_the_same(words: list[str], data: st.DataObject) -> None:
     text, places = join_words(words)
-    content = Content((text,), words=places)
+    content = Input((text,), words=places)
     spans = data.draw(disjoint_spans(len(words)))
     expected = tuple((places[first][0], places[last - 1][1], label) for first, last, label in spans)
     for scheme in ("bio", "bioes", "bilou"):
         tags = write_tags(spans, len(words), scheme)
         assert read_tags(tags, content, plain=False) == expected
-        assert mend_tags(tags) == (tags, Counter())
+        assert repair_tags(tags) == (tags, Counter())
     assert read_spans(spans, content) == expected
     assert read_spans([{"start": a, "end": b, "label": c, "id": 7} for a, b, c in spans[::-1]], content) == expected
-    assert read_spans([[*one] for one in expected], Content((text,))) == expected
+    assert read_spans([[*one] for one in expected], Input((text,))) == expected
 
 
 def test_spans_without_a_label_are_only_marked() -> None:
@@ -256,7 +256,7 @@ def test_what_is_said_twice_counts_once_and_blanks_around_labels_do_not_count() 
         ([{"start": 0, "end": 3, "type": "x"}], TEXT, "span 1 has further keys, but none called label"),
     ],
 )
-def test_spans_that_are_none_are_told_what_they_are(cell: Any, content: Content, message: str) -> None:
+def test_spans_that_are_none_are_told_what_they_are(cell: Any, content: Input, message: str) -> None:
     with pytest.raises(ValueError, match=".") as caught:
         read_spans(cell, content)
     assert message in str(caught.value)
@@ -277,7 +277,7 @@ def test_spans_that_are_none_are_told_what_they_are(cell: Any, content: Content,
         (["O", "B-", "O", "O"], WORDS, "word 2 has the tag 'B-'; allowed"),
     ],
 )
-def test_tags_that_are_none_are_told_what_they_are(cell: Any, content: Content, message: str) -> None:
+def test_tags_that_are_none_are_told_what_they_are(cell: Any, content: Input, message: str) -> None:
     with pytest.raises(ValueError, match=".") as caught:
         read_tags(cell, content, plain=False)
     assert message in str(caught.value)
@@ -304,8 +304,8 @@ def test_whatever_a_cell_holds_it_is_gold_or_a_fault(
 ) -> None:
     task, content = word_task(**options, repair=repair), WORDS if column == "tags" else TEXT
     try:
-        mended, _ = task.mend(cell, content, column)
-        gold: Any = task.read_gold(mended, content, column)
+        repairs, _ = task.repair_cell(cell, content, column)
+        gold: Any = task.read_gold(repairs, content, column)
     except ValueError:
         return
     assert gold is None or all(0 <= start < end <= 19 and label for start, end, label in gold)
@@ -319,13 +319,13 @@ tag_words = st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y", "E-x", "S-y", "?",
 @given(st.lists(tag_words, min_size=1, max_size=8))
 def test_mended_tags_can_be_read_and_right_ones_stay_as_they_are(tags: list[str]) -> None:
     text, places = join_words(["fox"] * len(tags))
-    content = Content((text,), words=places)
-    mended, done = mend_tags(tags)
-    spans = read_tags(mended, content, plain=False)
+    content = Input((text,), words=places)
+    repairs, done = repair_tags(tags)
+    spans = read_tags(repairs, content, plain=False)
     try:
         assert read_tags(tags, content, plain=False) == spans
         assert not done
-        assert mended == tags
+        assert repairs == tags
     except ValueError:
         assert done.total() >= 1
     known = [tag not in ("O", "?", "fox") for tag in tags]
@@ -334,8 +334,8 @@ def test_mended_tags_can_be_read_and_right_ones_stay_as_they_are(tags: list[str]
 
 
 def test_i_without_b_begins_a_span_and_is_counted() -> None:
-    mended, done = mend_tags(["I-x", "I-x", "I-y", "fox", "O"])
-    assert mended == ["B-x", "I-x", "B-y", "O", "O"]
+    repairs, done = repair_tags(["I-x", "I-x", "I-y", "fox", "O"])
+    assert repairs == ["B-x", "I-x", "B-y", "O", "O"]
     assert done.total() == 3
 
 
@@ -345,10 +345,10 @@ def test_i_without_b_begins_a_span_and_is_counted() -> None:
     st.sampled_from([TEXT, WORDS]),
 )
 def test_mended_spans_can_be_read_and_right_ones_stay_as_they_are(
-    spans: list[Span], flat: bool, content: Content
+    spans: list[Span], flat: bool, content: Input
 ) -> None:
-    mended, done = mend_spans(spans, content, flat)
-    found = read_spans(mended, content)
+    repairs, done = repair_spans(spans, content, flat)
+    found = read_spans(repairs, content)
     if flat:
         refuse_overlaps(found)
     try:
@@ -364,8 +364,8 @@ def test_mended_spans_can_be_read_and_right_ones_stay_as_they_are(
 
 def test_every_mending_is_counted_by_what_it_was() -> None:
     cell = [[9, 4, "x"], [10, 99, "y"], [-5, 2, "x"], [30, 40, "x"], [7, 7, "x"], [3, 8, "z"]]
-    mended, done = mend_spans(cell, TEXT, flat=True)
-    assert mended == [[0, 2, "x"], [3, 8, "z"], [10, 19, "y"]]  # of equals the one that ends first
+    repairs, done = repair_spans(cell, TEXT, flat=True)
+    assert repairs == [[0, 2, "x"], [3, 8, "z"], [10, 19, "y"]]  # of equals the one that ends first
     assert done == {
         "spans that ended before they started, turned": 1,
         "spans that went beyond the text, cut": 3,
@@ -380,17 +380,19 @@ def test_every_mending_is_counted_by_what_it_was() -> None:
 def test_of_two_that_overlap_the_longer_stays(first: tuple[int, int], second: tuple[int, int], stays: int) -> None:
     spans = [[*first, "x"], [*second, "y"]]
     for cell in (spans, spans[::-1]):
-        assert mend_spans(cell, TEXT, flat=True)[0] == [spans[stays]]
-    assert mend_spans(spans, TEXT, flat=False) == (spans, Counter())
+        assert repair_spans(cell, TEXT, flat=True)[0] == [spans[stays]]
+    assert repair_spans(spans, TEXT, flat=False) == (spans, Counter())
 
 
 def test_what_is_said_twice_is_nothing_to_mend() -> None:
-    assert mend_spans([[0, 3, "x"], [0, 3, "x"]], TEXT, flat=True) == ([[0, 3, "x"]], Counter())
+    assert repair_spans([[0, 3, "x"], [0, 3, "x"]], TEXT, flat=True) == ([[0, 3, "x"]], Counter())
 
 
 def test_tags_of_further_words_of_a_span_go_on_even_where_two_spans_share_a_word() -> None:
     """Two spans in one word of the tokenizer cannot both be said, and the path stays a possible one."""
     target = BioTarget.learn([((0, 2, "x"), (2, 9, "y"))])
     words = [(0, 3), (4, 9)]
-    reading: Any = type("Read", (), {"by_word": words, "words": type("W", (), {"starts": [0, 4], "ends": [3, 9]})})
-    assert target.tags_of([(0, 2, "x"), (2, 9, "y")], reading) == ["B-x", "B-y"]
+    tokenized_example: Any = type(
+        "Read", (), {"by_word": words, "words": type("W", (), {"char_starts": [0, 4], "char_ends": [3, 9]})}
+    )
+    assert target.tags_of([(0, 2, "x"), (2, 9, "y")], tokenized_example) == ["B-x", "B-y"]

@@ -1,4 +1,4 @@
-"""The head that tells hidden words computes what `transformers` does, and is read from its files and written back."""
+"""The head that tells masked words computes what `transformers` does, and is read from its files and written back."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from weft.model.embed import TextEncoder, load_encoder
 from weft.model.network import Network, load_network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.initial import begin_vocabulary_heads
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 SIZES = {"vocab_size": 99, "max_position_embeddings": 40}
 WIDE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
@@ -119,9 +119,9 @@ def test_logits_and_gradients_agree(reference: transformers.PreTrainedModel, tmp
     for logits in (theirs, ours):
         nn.functional.cross_entropy(logits, wanted).backward()
     expected = {name: parameter.grad for name, parameter in reference.named_parameters()}
-    layout = HEADS[encoder.config.family]
+    indices = HEADS[encoder.config.family]
     for name, parameter in head.named_parameters():
-        theirs_grad = expected[layout.names()[name]]
+        theirs_grad = expected[indices.names()[name]]
         assert theirs_grad is not None
         assert parameter.grad is not None
         assert (parameter.grad - theirs_grad).abs().max() <= 1e-5, name
@@ -199,7 +199,7 @@ def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tok
         options = {"kind": "masked_words", "train": "t.txt"}
         experiment = parse_experiment({"encoder": {"from": name}, "tasks": {"words": options}})
         network = network_of(load_encoder(name), options)
-        rows = CorpusReader(network.tokenizer, 32, tmp_path / "cache").rows(network.tasks["words"], tmp_path / "t.txt")
+        rows = CorpusLoader(network.tokenizer, 32, tmp_path / "cache").rows(network.tasks["words"], tmp_path / "t.txt")
         before = {key: tensor.clone() for key, tensor in network.heads["vocabulary"].state_dict().items()}
         begin_vocabulary_heads(network, experiment, {"words": rows})
         after = network.heads["vocabulary"].state_dict()
@@ -241,7 +241,7 @@ def test_all_tasks_that_tell_hidden_words_have_one_head_unless_one_names_another
 def test_only_hidden_places_meet_the_vocabulary(
     kind: str, tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training.task_batches import TaskRows
+    from weft.training.task_batches import TaskBatches
 
     sizes: list[tuple[int, ...]] = []
     real = VocabularyHead.forward
@@ -252,14 +252,14 @@ def test_only_hidden_places_meet_the_vocabulary(
         return scores
 
     batches: list[Any] = []
-    taken = TaskRows.next
+    taken = TaskBatches.next
 
-    def keep(self: TaskRows, rank: int = 0, ranks: int = 1) -> Any:
+    def keep(self: TaskBatches, rank: int = 0, ranks: int = 1) -> Any:
         batches.append(taken(self, rank, ranks))
         return batches[-1]
 
     monkeypatch.setattr(VocabularyHead, "forward", spy)
-    monkeypatch.setattr(TaskRows, "next", keep)
+    monkeypatch.setattr(TaskBatches, "next", keep)
     train(tmp_path, small_encoder, kind=kind, training={"epochs": 1, "batch_size": 4, "baselines": False})
     assert len(sizes) > len(batches) > 3  # the dev rows come after
     for batch, (rows, width, answers, vocabulary) in zip(batches, sizes, strict=False):
@@ -281,7 +281,7 @@ def train(folder: Path, encoder: str, kind: str = "masked_words", name: str = "m
     tasks = {"words": {"kind": kind, "train": "text.txt", "dev": "text.txt"}}
     settings = {"epochs": 2, "batch_size": 4, "learning_rate": 3e-3, "baselines": False}
     document = {"encoder": {"from": encoder}, "tasks": tasks, "training": settings, **sections}
-    weft.train(document, folder / name, data=folder, device="cpu", watcher=Watcher())
+    weft.train(document, folder / name, data=folder, device="cpu", callback=Callback())
     return folder / name
 
 
@@ -330,8 +330,8 @@ def test_nothing_is_written_for_transformers_where_it_could_not_compute_the_same
     tmp_path: Path, small_encoder: str
 ) -> None:
     notes: list[str] = []
-    watcher = Watcher()
-    watcher.note = notes.append  # type: ignore[method-assign]
+    callback = Callback()
+    callback.note = notes.append  # type: ignore[method-assign]
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
     document = {
         "encoder": {"from": small_encoder},
@@ -339,7 +339,7 @@ def test_nothing_is_written_for_transformers_where_it_could_not_compute_the_same
         "tasks": {"words": {"kind": "masked_words", "train": "text.txt", "dev": "text.txt"}},
         "training": {"epochs": 1, "baselines": False},
     }
-    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=watcher)
+    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", callback=callback)
     assert not (tmp_path / "model" / "transformers").exists()
     assert any("transformers" in note for note in notes)
 

@@ -29,7 +29,7 @@ from weft.cli import main as cli
 from weft.errors import DataError
 from weft.reports.card import render_card
 from weft.reports.run_page import render
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 Row = dict[str, Any]
 Scores = dict[str, float]
@@ -37,25 +37,25 @@ SIZES = {"train": 60, "dev": 44, "test": 33}
 WORDS = ["the", "quick", "brown", "jumps", "over", "lazy", "café", "don't", "1234", "naïve"]
 
 
-def draw(size: int, chance: random.Random, often: float) -> list[Row]:
+def draw(size: int, rng: random.Random, often: float) -> list[Row]:
     """Rows with an answer for every kind of task, most of them to be told from the words `fox` and `dog`."""
     found: dict[str, Row] = {}
     while len(found) < size:
-        words = chance.choices(WORDS, k=chance.randint(2, 4))
+        words = rng.choices(WORDS, k=rng.randint(2, 4))
         for animal in ("fox", "dog"):
-            if chance.random() < often:
-                words.insert(chance.randrange(len(words) + 1), animal)
+            if rng.random() < often:
+                words.insert(rng.randrange(len(words) + 1), animal)
         text = " ".join(words)
-        found.setdefault(text, answers(text, words, chance))
+        found.setdefault(text, answers(text, words, rng))
     return list(found.values())
 
 
-def answers(text: str, words: list[str], chance: random.Random) -> Row:
+def answers(text: str, words: list[str], rng: random.Random) -> Row:
     def noisy(true: bool) -> bool:
-        return true != (chance.random() < 0.15)
+        return true != (rng.random() < 0.15)
 
     fox, dog = "fox" in words, "dog" in words
-    other = " ".join(chance.sample(words, len(words) - 1)) if chance.random() < 0.5 else " ".join(chance.choices(WORDS))
+    other = " ".join(rng.sample(words, len(words) - 1)) if rng.random() < 0.5 else " ".join(rng.choices(WORDS))
     common = len({*words} & {*other.split()})
     ends = np.cumsum([len(word) + 1 for word in words]).tolist()
     places = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
@@ -65,12 +65,12 @@ def answers(text: str, words: list[str], chance: random.Random) -> Row:
         "text": text,
         "mood": "yes" if noisy(fox) else "no",
         "topic": "fox" if noisy(fox) else "dog" if noisy(dog) else "rest",
-        "things": [*(["all"] if chance.random() < 0.95 else []), *(n for n in ("dog", "fox") if noisy(n in words))],
+        "things": [*(["all"] if rng.random() < 0.95 else []), *(n for n in ("dog", "fox") if noisy(n in words))],
         "other": other,
         "same": "yes" if noisy(common > 0) else "no",
-        "alike": common + chance.choice([0, 0.5, 1]),
+        "alike": common + rng.choice([0, 0.5, 1]),
         "words": words,
-        "pos": ["A" if (len(word) > 4) != (chance.random() < 0.1) else "B" for word in words],
+        "pos": ["A" if (len(word) > 4) != (rng.random() < 0.1) else "B" for word in words],
         "marks": marks,
         "nested": [*marks, [places[0][0], places[1][1], "start"]] if noisy(fox) else marks,
         "listed": [[*places[0], "fox" if fox else "low"], [*places[1], "high"]],
@@ -113,7 +113,7 @@ ENCODER = {"layers": 2, "width": 32}
 def train(folder: Path, encoder: str, tasks: Row, name: str = "run", **more: Any) -> Path:
     training = {"epochs": 1, "batch_size": 10, "learning_rate": 1e-3, **more.pop("training", {})}
     document = {"encoder": {"from": encoder}, "tasks": tasks, "training": training, **more}
-    weft.train(document, folder / name, data=folder, device="cpu", watcher=Watcher())
+    weft.train(document, folder / name, data=folder, device="cpu", callback=Callback())
     return folder / name
 
 
@@ -129,9 +129,9 @@ class Finished:
     """A run of every kind of task, once reported on test rows and once, as `…_dev`, on dev rows."""
 
     def __init__(self, folder: Path, encoder: str, seed: int = 3) -> None:
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         often = {"train": 0.4, "dev": 0.6, "test": 0.7}
-        self.rows = {part: draw(size, chance, often[part]) for part, size in SIZES.items()}
+        self.rows = {part: draw(size, rng, often[part]) for part, size in SIZES.items()}
         for row in (*self.rows["dev"], *self.rows["test"]):  # a word that training would tag otherwise
             row["pos"] = ["A" if word == "lazy" else tag for word, tag in zip(row["words"], row["pos"], strict=True)]
         for part, rows in self.rows.items():
@@ -340,7 +340,7 @@ def test_the_record_says_with_what_and_how_the_run_went(finished: Finished) -> N
     assert report["encoder"]["parameters"] == sum(p.numel() for p in finished.model.network.encoder.parameters())
     assert (report["conditioning"], report["device"], report["precision"]) == ("none", "cpu", "fp32")
     assert report["rows"] == tasks * SIZES["train"]
-    assert len(report["curve"]) == tasks * SIZES["train"] // 10
+    assert len(report["loss_history"]) == tasks * SIZES["train"] // 10
     assert report["stopped"] == "finished"
     assert report["data"] == str(finished.data.resolve())
     assert report["config"] == (finished.folder / "weft.toml").read_text(encoding="utf-8")
@@ -782,14 +782,14 @@ def test_as_many_texts_as_asked_for_are_shown_with_what_was_marked_and_found(
 def test_raw_text_is_measured_in_windows_of_rows(
     tmp_path: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chance = random.Random(0)
+    rng = random.Random(0)
     for part, size in (("train", 40), ("dev", 30)):
-        lines = (" ".join(chance.choices(WORDS, k=9)) + ".\n" for _ in range(size))
+        lines = (" ".join(rng.choices(WORDS, k=9)) + ".\n" for _ in range(size))
         (tmp_path / f"{part}.txt").write_text("".join(lines), encoding="utf-8")
     options = {"kind": "masked_words", "train": "train.txt", "dev": "dev.txt"}
     folder = train(tmp_path, small_encoder, {"t": options})
     report = read_json(folder / "report.json")["tasks"]["t"]["result"]
-    assert report["baselines"].keys() == {"majority"}  # nothing without an encoder tells hidden words
+    assert report["baselines"].keys() == {"majority"}  # nothing without an encoder tells masked words
     assert report["rows"] > 4
     model = weft.load(folder, device="cpu")
     for window in (1, 3, 1024):

@@ -315,10 +315,10 @@ def test_calibration_error_is_the_weighted_gap_of_each_bin() -> None:
 
 def test_calibrated_confidence_has_a_small_error_and_boasting_a_large_one() -> None:
     draw = np.random.default_rng(7)
-    chance = draw.random(20_000)
-    correct = draw.random(20_000) < chance
-    assert expected_calibration_error(chance, correct) < 0.02
-    assert expected_calibration_error(np.sqrt(chance), correct) > 0.1
+    rng = draw.random(20_000)
+    correct = draw.random(20_000) < rng
+    assert expected_calibration_error(rng, correct) < 0.02
+    assert expected_calibration_error(np.sqrt(rng), correct) > 0.1
 
 
 def test_reliability_leaves_out_empty_bins_and_includes_upper_edges() -> None:

@@ -15,7 +15,7 @@ from weft.data.records import Example
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.model.inputs import passes_note, read_inputs
 from weft.model.network import Network, load_network
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 TEXTS = ["the quick fox", "a lazy dog", "don't jump over the lazy brown dog", "fox"]
 PHRASES = [(f"the {word} {animal}", animal) for word in ("quick", "lazy", "brown") for animal in ("fox", "dog")]
@@ -54,7 +54,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> weft.
         },
         "training": {"epochs": 1, "baselines": False},
     }
-    return weft.train(config, folder / "out", data=folder, device="cpu", watcher=Watcher())
+    return weft.train(config, folder / "out", data=folder, device="cpu", callback=Callback())
 
 
 @pytest.fixture

@@ -361,8 +361,8 @@ def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
 
 
 def test_tasks_share_a_pass_as_long_as_they_read_the_same_tokens(model: weft.Model) -> None:
-    from weft.data.records import Content
+    from weft.data.records import Input
     from weft.model.predict import groups
 
     for text, passes in (("a fox", 1), ("a fox " * 20, 2)):  # `topics` cuts the longer one
-        assert len(groups(model.network, [dict.fromkeys(["fox", "topics"], Content((text,)))])) == passes
+        assert len(groups(model.network, [dict.fromkeys(["fox", "topics"], Input((text,)))])) == passes

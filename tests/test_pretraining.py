@@ -30,11 +30,11 @@ from weft.model.embed import load_encoder
 from weft.model.network import Network, load_network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.corpus import HiddenTask
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.corpus import MaskedTask
+from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.interrupt import Interrupted
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 from weft.training.run import load_source
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -50,8 +50,8 @@ def text(documents: range, sentences: int = 5) -> str:
     """Documents of sentences that always continue in the same way: after each word comes its neighbour in the list."""
     blocks = []
     for number in documents:
-        chance = random.Random(number)
-        starts = [chance.randrange(len(WORDS)) for _ in range(sentences)]
+        rng = random.Random(number)
+        starts = [rng.randrange(len(WORDS)) for _ in range(sentences)]
         lines = [" ".join(WORDS[(start + step) % len(WORDS)] for step in range(6)) for start in starts]
         blocks.append("".join(f"{line.capitalize()}.\n" for line in lines))
     return "\n".join(blocks)
@@ -89,7 +89,7 @@ def train(files: Path, small_encoder: str) -> Train:
     """Train on the files of the folder and return the model's folder."""
 
     def call(
-        tasks: dict[str, Any], name: str = "model", watcher: Watcher | None = None, resume: bool = False, **parts: Any
+        tasks: dict[str, Any], name: str = "model", callback: Callback | None = None, resume: bool = False, **parts: Any
     ) -> Path:
         document = {
             "encoder": parts.pop("encoder", {"from": small_encoder}),
@@ -97,7 +97,7 @@ def train(files: Path, small_encoder: str) -> Train:
             "training": {**SETTINGS, **parts.pop("training", {})},
             **parts,
         }
-        weft.train(document, files / name, data=files, device="cpu", watcher=watcher or Watcher(), resume=resume)
+        weft.train(document, files / name, data=files, device="cpu", callback=callback or Callback(), resume=resume)
         return files / name
 
     return call
@@ -222,7 +222,7 @@ def test_masked_words_beside_another_task_count_by_their_weight(files: Path, tra
 def test_tasks_on_one_file_set_the_same_documents_aside(files: Path, small_encoder: str) -> None:
     (files / "train.txt").write_text(text(range(40), sentences=3) + "\n" + text(range(90, 91), 40), encoding="utf-8")
     source = load_encoder(small_encoder)
-    reader = CorpusReader(source.tokenizer, source.encoder.config.max_length, files / "cache")
+    reader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, files / "cache")
     seen = {}
     for kind, length in (("masked_words", 32), ("masked_words", 9), ("span_boundary", 20), ("next_sentence", 32)):
         task = parse(Task, {"kind": kind, "train": "train.txt", "dev": 0.4, "max_length": length})
@@ -284,9 +284,9 @@ def test_fillers_are_given_for_every_mask_the_likeliest_first(model: Path, comma
 
 def test_fillers_agree_with_the_plain_softmax_of_the_head(model: Path) -> None:
     network = load_network(model)
-    readings = network.encode("words", [Example(("The [MASK] brown fox",), (), 1)])
-    place = readings[0].rows[0].ids.index(network.tokenizer.mask_id)
-    batch = network.collate("words", readings)
+    tokenized = network.encode("words", [Example(("The [MASK] brown fox",), (), 1)])
+    place = tokenized[0].rows[0].ids.index(network.tokenizer.mask_id)
+    batch = network.collate("words", tokenized)
     with torch.no_grad():
         states = network.encoder(batch)
         likely = network.heads["vocabulary"](states.tokens[place : place + 1]).softmax(1)[0]
@@ -314,20 +314,20 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
     (files / "train.txt").write_text("\n".join(lines), encoding="utf-8")
     source = load_encoder(small_encoder)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
-    reader = CorpusReader(source.tokenizer, 512, files / "cache")
+    reader = CorpusLoader(source.tokenizer, 512, files / "cache")
     for options in ({}, {"whole_words": True}):
         task = parse(Task, {"kind": "masked_words", "max_length": 512, **options})
-        assert isinstance(task, HiddenTask)
+        assert isinstance(task, MaskedTask)
         rows = reader.rows(task, files / "train.txt", 13)
         kinds: Counter[str] = Counter()
         for turn in range(40):
-            drawn = list(rows.drawn(turn))
-            for example, reading in zip(drawn, task.encode(drawn, source.tokenizer, 512), strict=True):
+            drawn = list(rows.at_epoch(turn))
+            for example, tokenized_example in zip(drawn, task.encode(drawn, source.tokenizer, 512), strict=True):
                 assert example.tokens is not None
-                assert reading.hidden is not None
+                assert tokenized_example.masked is not None
                 (plain,), (begins,) = example.tokens.ids, example.tokens.begins_word
-                places, gold = reading.hidden.places - 1, reading.hidden.gold
-                now = np.array(reading.rows[0].ids)[1:-1]
+                places, gold = tokenized_example.masked.places - 1, tokenized_example.masked.gold
+                now = np.array(tokenized_example.rows[0].ids)[1:-1]
                 assert gold is not None
                 assert np.array_equal(plain[places], gold)
                 assert unknown not in gold
@@ -352,17 +352,17 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
     source.encoder.pooler = None
     torch.manual_seed(0)
     network = Network(source.encoder, source.tokenizer, {"t": task}, {"t": task.learn(())}).eval()
-    rows = list(CorpusReader(source.tokenizer, 32, files / "cache").rows(task, files / "train.txt", 13))
-    readings = network.encode("t", rows)
-    batch = network.collate("t", readings)
-    reader: Any = network.readers["<t>"]
+    rows = list(CorpusLoader(source.tokenizer, 32, files / "cache").rows(task, files / "train.txt", 13))
+    tokenized = network.encode("t", rows)
+    batch = network.collate("t", tokenized)
+    reader: Any = network.features["<t>"]
     with torch.no_grad():
         states = network.encoder(batch)
         found = network.score_states("t", states)
         wanted = []
-        for row, reading in enumerate(readings):
-            assert reading.hidden is not None
-            hidden, own = reading.hidden.places.tolist(), states.row(row)
+        for row, tokenized_example in enumerate(tokenized):
+            assert tokenized_example.masked is not None
+            hidden, own = tokenized_example.masked.places.tolist(), states.row(row)
             told = []
             for place in hidden:
                 left = right = place
@@ -374,7 +374,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
                 told.append(reader.layers(torch.cat([own[left], own[right], offset])))
             wanted += [own[place] for place in hidden] + told
         expected = network.heads["vocabulary"](torch.stack(wanted))
-    assert max(batch.layout["offset"]) > 2
+    assert max(batch.indices["offset"]) > 2
     torch.testing.assert_close(found.values, expected, atol=1e-5, rtol=1e-5)
 
 
@@ -389,7 +389,7 @@ def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_toke
     rows = [
         Example((), (), 1, tokens=Tokens((ids,), (np.ones(words, bool),), (1, 0, row), unigrams)) for row in range(2000)
     ]
-    hidden = sum(len(one.hidden.places) for one in task.encode(rows, tokenizer, 64) if one.hidden is not None)
+    hidden = sum(len(one.masked.places) for one in task.encode(rows, tokenizer, 64) if one.masked is not None)
     assert hidden / (words * len(rows)) == pytest.approx(0.15, abs=0.012)
 
 
@@ -398,14 +398,14 @@ def test_batches_without_anything_hidden_do_no_harm(files: Path, train: Train) -
     for kind in ("masked_words", "span_boundary"):
         task = {**WORDS_TASK, "kind": kind, "documents": "rows"}
         folder = train({"t": task}, kind, training={"batch_size": 1, "epochs": 2})
-        losses = [loss for *_, loss in report(folder)["curve"]]
+        losses = [loss for *_, loss in report(folder)["loss_history"]]
         assert 0.0 in losses
         assert max(losses) > 1
 
 
 def test_rows_too_few_to_measure_on_are_one_message(files: Path, train: Train) -> None:
     (files / "dev.txt").write_text("fox\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"nothing is hidden.*give more"):
+    with pytest.raises(DataError, match=r"nothing is masked.*give more"):
         train({"t": {**WORDS_TASK, "share": 0.01}})
 
 
@@ -433,7 +433,7 @@ def test_the_unigram_baseline_is_what_counting_gives(files: Path, train: Train, 
 def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files: Path, small_encoder: str) -> None:
     (files / "train.txt").write_text("The fox. The fox.\n\n" * 9 + "A dog and a dog.\n", encoding="utf-8")
     source = load_encoder(small_encoder)
-    reader = CorpusReader(source.tokenizer, 32, files / "cache")
+    reader = CorpusLoader(source.tokenizer, 32, files / "cache")
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
     splits = reader.load("t", task, files, 13)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
@@ -516,8 +516,8 @@ def test_a_corpus_that_does_not_suit_its_task_is_one_message(
 
 @pytest.mark.parametrize("kind", ["masked_words", "span_boundary"])
 def test_one_giant_line_is_a_corpus_like_any_other(files: Path, train: Train, kind: str) -> None:
-    chance = random.Random(1)
-    (files / "train.txt").write_text(" ".join(chance.choices(WORDS, k=40_000)), encoding="utf-8")
+    rng = random.Random(1)
+    (files / "train.txt").write_text(" ".join(rng.choices(WORDS, k=40_000)), encoding="utf-8")
     found = report(train({"t": {**WORDS_TASK, "kind": kind, "limit": 16}}))
     assert found["tasks"]["t"]["rows"]["train"] == 16
 
@@ -531,9 +531,9 @@ def test_next_sentence_finds_pairs_on_every_turn_of_a_very_small_corpus(files: P
     (files / "train.txt").write_text(text(range(3), sentences=2), encoding="utf-8")
     source = load_encoder(small_encoder)
     task = parse(Task, NEXT_TASK)
-    rows = CorpusReader(source.tokenizer, 64, files / "cache").rows(task, files / "train.txt", 13)
+    rows = CorpusLoader(source.tokenizer, 64, files / "cache").rows(task, files / "train.txt", 13)
     for turn in range(60):
-        golds = Counter(one.gold for one in rows.drawn(turn))
+        golds = Counter(one.gold for one in rows.at_epoch(turn))
         assert golds["next"] >= 1
         assert golds["elsewhere"] >= 1
 
@@ -553,7 +553,7 @@ def test_a_tokenizer_without_a_mask_cannot_hide(files: Path, train: Train, tmp_p
 # The cache
 
 
-class Stop(Watcher):
+class Stop(Callback):
     """Asks for a stop after so many steps, and counts what was tokenized."""
 
     def __init__(self, after: int) -> None:
@@ -578,7 +578,7 @@ def test_the_cache_is_used_again_on_resume_and_gone_after_the_run(
 
     monkeypatch.setattr(corpora, "_write_cache", spy)
     with pytest.raises(Interrupted):
-        train(tasks, watcher=Stop(2))
+        train(tasks, callback=Stop(2))
     assert len(written) == 2  # one for each file, for both tasks
     assert list((files / "model.running" / "cache").glob("*.arrow"))
     folder = train(tasks, resume=True)
@@ -616,7 +616,7 @@ def test_a_folder_of_files_trains_is_checked_and_evaluated(files: Path, train: T
 
 def test_a_corpus_that_changed_is_refused_on_resume(files: Path, train: Train) -> None:
     with pytest.raises(Interrupted):
-        train({"words": WORDS_TASK}, watcher=Stop(2))
+        train({"words": WORDS_TASK}, callback=Stop(2))
     changed = (files / "train.txt").read_text().replace("fox", "dog", 1)
     (files / "train.txt").write_text(changed, encoding="utf-8")
     with pytest.raises(ConfigError, match="training rows of words are not those"):

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import weft
-from weft.data.records import Content
+from weft.data.records import Input
 from weft.errors import ConfigError, DataError
-from weft.layers.relations import RelationReader
+from weft.layers.relations import RelationFeatures
 from weft.model.embed import load_encoder
 from weft.model.network import Network, check_sources
 from weft.model.predict import predict
@@ -20,7 +20,7 @@ from weft.spec import parse
 from weft.targets.relations import RelationsTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 TEXT = "ibuprofen helped my knee"
 ROW = {"text": TEXT, "spans": [[20, 24, "body"], [0, 9, "drug"]], "relations": [[1, 0, "eases"]]}
@@ -92,10 +92,10 @@ def test_spans_that_are_not_given_come_from_the_task_that_finds_them(small_encod
 
 def test_given_spans_are_asked_about_as_they_are(small_encoder: str) -> None:
     network = build(small_encoder)
-    content = Content(("fox dog fox",), spans=((0, 3, "x"), (8, 11, "y")))
+    content = Input(("fox dog fox",), spans=((0, 3, "x"), (8, 11, "y")))
     (answer,) = predict(network, [{"links": content}])
     assert [(one["head"]["start"], one["tail"]["start"]) for one in answer.predictions["links"]] == [(0, 8), (8, 0)]
-    (nothing,) = predict(network, [{"links": Content(("fox dog",), spans=())}])
+    (nothing,) = predict(network, [{"links": Input(("fox dog",), spans=())}])
     assert nothing.predictions == {"links": []}
 
 
@@ -112,13 +112,13 @@ def test_a_text_without_spans_and_without_a_task_that_finds_them_is_refused(smal
 
 def test_who_is_head_and_who_is_tail_matters(small_encoder: str) -> None:
     network = build(small_encoder)
-    content = Content(("fox dog",), spans=((0, 3, "x"), (4, 7, "x")))
+    content = Input(("fox dog",), spans=((0, 3, "x"), (4, 7, "x")))
     batch = network.collate("links", network.encode("links", [content]))
-    reader = network.readers["<links>"]
-    assert isinstance(reader, RelationReader)
+    reader = network.features["<links>"]
+    assert isinstance(reader, RelationFeatures)
     one, other = reader(network.encoder(batch, network.conditioner))
     assert not torch.allclose(one, other)
-    batch = network.collate("links", network.encode("links", [Content(("fox dog",), spans=content.spans[::-1])]))  # type: ignore[index]
+    batch = network.collate("links", network.encode("links", [Input(("fox dog",), spans=content.spans[::-1])]))  # type: ignore[index]
     turned, back = reader(network.encoder(batch, network.conditioner))
     torch.testing.assert_close(torch.stack([back, turned]), torch.stack([one, other]))
 
@@ -128,7 +128,7 @@ def test_it_trains_from_a_file(small_encoder: str, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = {"kind": "relations", "train": "rows.jsonl", "dev": "rows.jsonl"}
     config = {"encoder": {"from": small_encoder}, "tasks": {"links": task}, "training": {"epochs": 1}}
-    model = weft.train(config, tmp_path / "run", data=tmp_path, device="cpu", watcher=Watcher())
+    model = weft.train(config, tmp_path / "run", data=tmp_path, device="cpu", callback=Callback())
     assert set(model.evaluate({"links": tmp_path / "rows.jsonl"})["links"].measures.scores) >= {"f1", "precision"}
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert "lookup" in report["tasks"]["links"]["result"]["baselines"]

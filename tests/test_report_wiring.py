@@ -104,7 +104,7 @@ def record() -> Record:
         "best": {"overall": {"step": 20}, "mood": {"step": 30}, "names": {"step": 10}},
         "tasks": tasks,
         "history": history,
-        "curve": [[1, "mood", 0.9], [2, "names", 0.7], [3, "mood", 0.5]],
+        "loss_history": [[1, "mood", 0.9], [2, "names", 0.7], [3, "mood", 0.5]],
         "config": "seed = 4321",
     }
 
@@ -432,6 +432,6 @@ def test_perplexities_are_told_beside_that_of_counting(record: Record) -> None:
     result = record["tasks"]["mood"]["result"]
     result["measures"]["scores"]["perplexity"] = 12.34
     result["baselines"]["majority"]["perplexity"] = 56.78
-    said = "Perplexity of mood at hidden words: 12.3; knowing only how common each token is, 56.8."
+    said = "Perplexity of mood at masked words: 12.3; knowing only how common each token is, 56.8."
     assert verdict(record)[:2] == ["On the dev rows, names clearly beats lookup.", said]
     assert "mood 0.611" not in tips(render(record), "Each task&#x27;s value, interval and baselines")

@@ -46,46 +46,44 @@ def label_task(
     labels: list[str], rows: int, skill: float, seed: int = 0
 ) -> tuple[Target, list[Gold], list[Prediction]]:
     """A single-label task whose answers are right with probability `skill`, and mostly confident when they are."""
-    chance = random.Random(seed)
-    golds: list[Gold] = [
-        labels[min(int(chance.expovariate(1.5) * len(labels) / 2), len(labels) - 1)] for _ in range(rows)
-    ]
+    rng = random.Random(seed)
+    golds: list[Gold] = [labels[min(int(rng.expovariate(1.5) * len(labels) / 2), len(labels) - 1)] for _ in range(rows)]
     answers = []
     for gold in golds:
-        right = chance.random() < skill
-        near = labels[(labels.index(str(gold)) + chance.choice((-1, 1, 1, 2))) % len(labels)]
-        sure = 1 - (1 - 1 / len(labels)) * chance.betavariate(1.2, 4 if right else 1.6)
+        right = rng.random() < skill
+        near = labels[(labels.index(str(gold)) + rng.choice((-1, 1, 1, 2))) % len(labels)]
+        sure = 1 - (1 - 1 / len(labels)) * rng.betavariate(1.2, 4 if right else 1.6)
         answers.append({"label": gold if right else near, "score": sure})
     return LabelTarget.learn(golds, labels), golds, answers
 
 
 def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
-    chance = random.Random(1)
-    golds: list[Gold] = [tuple(one for one in labels if chance.random() < 0.3) for _ in range(rows)]
+    rng = random.Random(1)
+    golds: list[Gold] = [tuple(one for one in labels if rng.random() < 0.3) for _ in range(rows)]
     answers = [
-        {"labels": [one for one in labels if (one in gold) == (chance.random() < skill)]}  # type: ignore[operator]
+        {"labels": [one for one in labels if (one in gold) == (rng.random() < skill)]}  # type: ignore[operator]
         for gold in golds
     ]
     return LabelsTarget.learn(golds, labels), golds, answers
 
 
 def score_task(rows: int, noise: float) -> tuple[Target, list[Gold], list[Prediction]]:
-    chance = random.Random(2)
-    golds: list[Gold] = [chance.uniform(0, 5) for _ in range(rows)]
-    return ScoreTarget.learn(golds), golds, [{"score": float(gold) + chance.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
+    rng = random.Random(2)
+    golds: list[Gold] = [rng.uniform(0, 5) for _ in range(rows)]
+    return ScoreTarget.learn(golds), golds, [{"score": float(gold) + rng.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
 
 
 def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
     """Texts with two spans side by side and a third in the second."""
-    chance = random.Random(4)
+    rng = random.Random(4)
     golds: list[Gold] = [
-        tuple((start, end, chance.choice(labels)) for start, end in ((0, 4), (5, 20), (7, 12))) for _ in range(rows)
+        tuple((start, end, rng.choice(labels)) for start, end in ((0, 4), (5, 20), (7, 12))) for _ in range(rows)
     ]
     answers = [
-        [{"start": one[0], "end": one[1], "label": one[2]} for one in gold if chance.random() < skill]  # type: ignore[index, union-attr]
+        [{"start": one[0], "end": one[1], "label": one[2]} for one in gold if rng.random() < skill]  # type: ignore[index, union-attr]
         for gold in golds
     ]
-    return SpansTarget.learn(golds, labels, widest=4), golds, answers
+    return SpansTarget.learn(golds, labels, max_width=4), golds, answers
 
 
 def entry(
@@ -101,7 +99,7 @@ def entry(
 
 def make_record(tasks: Record, evaluations: int = 6) -> Record:
     """A record as a run writes it: plain JSON."""
-    chance = random.Random(3)
+    rng = random.Random(3)
     names = list(tasks)
     pairs = [f"{one}~{two}" for place, one in enumerate(names) for two in names[place + 1 :]]
     history = [
@@ -112,19 +110,19 @@ def make_record(tasks: Record, evaluations: int = 6) -> Record:
             "losses": dict.fromkeys(names, 1 / (turn + 1)),
             "learning_rate": 4e-5,
             "dev": {
-                name: 0.8 - 0.3 / (turn + 1) - 0.07 * place + chance.gauss(0, 0.01) for place, name in enumerate(names)
+                name: 0.8 - 0.3 / (turn + 1) - 0.07 * place + rng.gauss(0, 0.01) for place, name in enumerate(names)
             },
             "overall": 0.3,
-            "agreement": {pair: chance.gauss(0.1, 0.12) for pair in pairs},
+            "agreement": {pair: rng.gauss(0.1, 0.12) for pair in pairs},
             "weights": dict.fromkeys(names, 1.0),
         }
         for turn in range(evaluations)
     ]
-    curve = []
+    loss_history = []
     for step in range(1, 20 * evaluations + 1):
         place = step % len(names)
-        loss = (1 + 0.3 * place) * (math.exp(-step / 60) + 0.2) + abs(chance.gauss(0, 0.12))
-        curve.append([step, names[place], loss])
+        loss = (1 + 0.3 * place) * (math.exp(-step / 60) + 0.2) + abs(rng.gauss(0, 0.12))
+        loss_history.append([step, names[place], loss])
     best = {name: {"step": 80, "epoch": 4, "value": 0.78, "folder": f"best/{name}"} for name in names}
     record = {
         "weft": "0.1.0",
@@ -143,7 +141,7 @@ def make_record(tasks: Record, evaluations: int = 6) -> Record:
         "best": {"overall": {"step": 60, "epoch": 3, "value": 0.41}, **best},
         "tasks": tasks,
         "history": history,
-        "curve": curve,
+        "loss_history": loss_history,
         "config": 'seed = 13\n\n[tasks.urgency]\nkind = "classification"\ntrain = "a < b.csv"\n',
     }
     loaded: Record = json.loads(json.dumps(record))
@@ -173,7 +171,7 @@ def tasks() -> Record:
     return four_tasks()
 
 
-class Reader(HTMLParser):
+class Features(HTMLParser):
     """Checks that tags close in order, and keeps what a browser would show and fetch."""
 
     def __init__(self, page: str) -> None:
@@ -228,7 +226,7 @@ def shown(svg: str) -> str:
 )
 def test_a_page_is_well_formed_and_fetches_nothing(tasks: Record, names: list[str]) -> None:
     page = render(make_record({name: tasks[name] for name in names}))
-    reader = Reader(page)
+    reader = Features(page)
     assert drawings(page)
     assert all(address.startswith("#task-") for address in reader.addresses)
     assert "script" not in reader.tags
@@ -241,7 +239,7 @@ def test_the_numbers_of_the_page_table_and_card_are_the_records(tasks: Record) -
     record = make_record(tasks)
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(results_table(record))
-    outputs = [" ".join(Reader(render(record)).words), console.export_text(), render_card(record)]
+    outputs = [" ".join(Features(render(record)).words), console.export_text(), render_card(record)]
     for task in record["tasks"].values():
         result, metric = task["result"], task["metric"]
         low, high = result["measures"]["intervals"][metric]
@@ -272,7 +270,7 @@ def test_names_that_look_like_markup_stay_text(tasks: Record) -> None:
     record = make_record({HOSTILE: task, "other": tasks["alike"]})
     record["config"] = f"# {HOSTILE}\n```\nx = 1"
     page = render(record)
-    reader = Reader(page)
+    reader = Features(page)
     assert "script" not in reader.tags
     assert HOSTILE in " ".join(reader.words)
     assert drawings(page)
@@ -290,31 +288,32 @@ def verdict_of_card(card: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "part", ["history", "curve", "best", "config", "encoder", "seconds", "peak_memory_mib", "tokens", "rows", "created"]
+    "part",
+    ["history", "loss_history", "best", "config", "encoder", "seconds", "peak_memory_mib", "tokens", "rows", "created"],
 )
 def test_a_part_that_is_missing_or_empty_is_left_out(tasks: Record, part: str) -> None:
     whole = make_record({"urgency": tasks["urgency"], "alike": tasks["alike"]})
     for record in ({key: value for key, value in whole.items() if key != part}, {**whole, part: None}):
-        Reader(render(record))
+        Features(render(record))
         assert "## Results" in render_card(record)
 
 
 def test_the_smallest_record_still_gives_a_page_a_card_and_a_table() -> None:
     record: Record = {"tasks": {"one": {"kind": "classification", "metric": "accuracy"}}}
-    Reader(render(record))
+    Features(render(record))
     assert "`one`" in render_card(record)
     assert results_table(record).row_count == 1
-    Reader(render({}))
+    Features(render({}))
     assert verdict({}) == ["No task was measured."]
 
 
 def test_numbers_that_are_not_finite_are_shown_as_missing(tasks: Record) -> None:
     record = make_record({"alike": copy.deepcopy(tasks["alike"])})
     record["tasks"]["alike"]["result"]["measures"] = {"scores": {"pearson": math.nan, "mse": math.inf}, "intervals": {}}
-    record["curve"].append([999, "alike", math.nan])
+    record["loss_history"].append([999, "alike", math.nan])
     record["history"][0]["dev"]["alike"] = None
     page = render(record)
-    assert "nan" not in " ".join(Reader(page).words).lower()
+    assert "nan" not in " ".join(Features(page).words).lower()
     assert not re.search(r'"[^"]*\b(nan|inf)\b[^"]*"', "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL)))
     assert "alike has no finite pearson: training may have diverged." in verdict(record)
 
@@ -325,9 +324,9 @@ def test_hidden_words_are_told_by_their_perplexity_beside_that_of_counting() -> 
     counting = {"accuracy": 0.03, "perplexity": 705.6, "likelihood": 0.001417}
     result = {"metric": "likelihood", "rows": 1078, "measures": measures, "baselines": {"majority": counting}}
     record = {"tasks": {"words": {"kind": "masked_words", "reported_on": "test", "result": result}}}
-    sentence = "Perplexity of words at hidden words: 94.7; knowing only how common each token is, 705.6."
+    sentence = "Perplexity of words at masked words: 94.7; knowing only how common each token is, 705.6."
     assert verdict(record) == [sentence]
-    words = " ".join(Reader(render(record)).words)
+    words = " ".join(Features(render(record)).words)
     assert sentence in words
     assert "How sure" not in words  # on a scale up to 1 there would be nothing to see
     assert "Clearly" not in words
@@ -340,7 +339,7 @@ def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Re
     task = marked_task(["DNA", "protein", HOSTILE])
     details = task["result"]["measures"]["details"]
     page = render(make_record({"genes": task, "topics": tasks["topics"]}))
-    reader = Reader(page)
+    reader = Features(page)
     assert "script" not in reader.tags
     assert "footer" not in reader.tags  # it holds no texts
     for place, (label, scores) in enumerate(details["per_class"].items()):
@@ -363,7 +362,7 @@ def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Re
 def test_a_place_without_gold_spans_has_no_recall() -> None:
     task = marked_task(["a"])
     task["result"]["measures"]["details"]["nested"] |= {"flat": 0.0, "flat_support": 0.0}
-    assert re.search(r"neither\s+–\s+0\s", " ".join(Reader(render(make_record({"x": task}))).words))
+    assert re.search(r"neither\s+–\s+0\s", " ".join(Features(render(make_record({"x": task}))).words))
 
 
 def test_samples_are_painted_gold_above_found() -> None:
@@ -375,7 +374,7 @@ def test_samples_are_painted_gold_above_found() -> None:
         {"text": "plain", "gold": [], "found": [{"start": 0, "end": 5, "label": "DNA", "score": 0.9}]},
     ]
     page = render(make_record({"genes": task}))
-    reader = Reader(page)
+    reader = Features(page)
     assert "script" not in reader.tags
     painted = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'<p class="text marked".*?</p>', page, re.DOTALL)]
     assert [unescape(one) for one in painted] == [text, text, "plain", "plain"]

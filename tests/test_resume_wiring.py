@@ -95,7 +95,7 @@ def test_a_resumed_run_makes_the_updates_that_were_left_and_no_others(
     output = request.node.callspec.id.replace(" ", "-")
     first = Recorder(interrupt_after(stop))
     with pytest.raises(Interrupted):
-        place.train(tasks_of(place), output, watcher=first, **DOCUMENT)
+        place.train(tasks_of(place), output, callback=first, **DOCUMENT)
     assert first.ended == 1
     state = state_of(place, output)
     assert state is not None
@@ -110,8 +110,8 @@ def test_a_resumed_run_makes_the_updates_that_were_left_and_no_others(
         assert_same(found, expected)
     final = state_of(place, output)
     assert final is not None
-    curve = place.report("through")["curve"]
-    assert final["curve"] == curve
+    loss_history = place.report("through")["loss_history"]
+    assert final["loss_history"] == loss_history
     for counted in ("tokens", "rows"):
         assert final[counted] == place.report("through")[counted]
 
@@ -120,7 +120,7 @@ def test_only_the_last_state_is_kept_and_it_is_complete(place: Place) -> None:
     """One was written at the end of the first epoch, after nine batches."""
     seen = Recorder(interrupt_after(11))
     with pytest.raises(Interrupted) as caught:
-        place.train(tasks_of(place), "last", watcher=seen, training={"epochs": 3}, sampling="proportional")
+        place.train(tasks_of(place), "last", callback=seen, training={"epochs": 3}, sampling="proportional")
     folder = place.folder / "last.running"
     assert caught.value.folder == folder
     assert caught.value.exit_code == 130
@@ -150,7 +150,7 @@ def test_moments_go_back_to_the_parameters_they_came_from() -> None:
 def test_rows_that_changed_are_refused_by_the_name_of_their_task(place: Place) -> None:
     tasks = {"same": place.task("same", 6), "other": place.task("other", 6)}
     with pytest.raises(Interrupted):
-        place.train(tasks, "changed", watcher=Recorder(interrupt_after(3)))
+        place.train(tasks, "changed", callback=Recorder(interrupt_after(3)))
     path = place.folder / "other.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
     for changed in (lines[1:], lines[::-1], [lines[0].replace("fox", "dog"), *lines[1:]], swapped(lines)):
@@ -180,7 +180,7 @@ def test_within_an_epoch_a_state_is_written_when_more_than_five_minutes_have_pas
         state = state_of(place, "timed")
         seen.append(None if state is None else state["step"])
 
-    place.train({"a": place.task("a", 12)}, "timed", watcher=Recorder(at_step), training={"epochs": 2})
+    place.train({"a": place.task("a", 12)}, "timed", callback=Recorder(at_step), training={"epochs": 2})
     # Six batches in an epoch, whose end is a state of its own.
     assert seen == [None, None, None, 3, 3, 3, 6, 6, 6, 9, 9, 9]
     assert place.report("timed")["seconds"] == pytest.approx(12 * 101)
@@ -193,7 +193,7 @@ def test_before_five_minutes_have_passed_there_is_no_state(place: Place, clock: 
         clock.now += 50  # 300 seconds in all
         seen.append(state_of(place, "early"))
 
-    place.learn({"a": place.task("a", 12)}, "early", watcher=Recorder(at_step))
+    place.learn({"a": place.task("a", 12)}, "early", callback=Recorder(at_step))
     assert seen == [None] * 6
 
 
@@ -209,9 +209,9 @@ def test_a_run_that_died_goes_on_from_its_last_state(place: Place, clock: Clock)
     tasks = {"a": place.task("a", 12)}
     through = place.learn(tasks, "lived")
     with pytest.raises(Died):
-        place.train(tasks, "died", watcher=Recorder(at_step))
+        place.train(tasks, "died", callback=Recorder(at_step))
     second = Recorder(lambda done: setattr(clock, "now", clock.now + 10))
-    place.train(tasks, "died", watcher=second, resume=True)
+    place.train(tasks, "died", callback=second, resume=True)
     assert second.began == [(6, 3)]
     for found, expected in zip(second.updates, through.updates[3:], strict=True):
         assert_same(found, expected)
@@ -241,7 +241,7 @@ def test_the_second_interruption_ends_the_run_at_once(place: Place, handler: Cal
 
     seen = Recorder(at_step)
     with pytest.raises(KeyboardInterrupt):
-        place.train({"a": place.task("a", 8)}, "twice", watcher=seen, training={"accumulate": 4})
+        place.train({"a": place.task("a", 8)}, "twice", callback=seen, training={"accumulate": 4})
     assert len(seen.steps) == 2  # in the middle of an update
     assert not seen.updates
     assert state_of(place, "twice") is None
@@ -254,7 +254,7 @@ def test_the_first_interruption_waits_for_the_update_and_gives_the_signal_back(
 ) -> None:
     seen = Recorder(interrupt_after(2))
     with pytest.raises(BaseException) as caught:  # noqa: PT011 (a KeyboardInterrupt would end all tests)
-        place.train({"a": place.task("a", 12)}, "once", watcher=seen, training={"accumulate": 3})
+        place.train({"a": place.task("a", 12)}, "once", callback=seen, training={"accumulate": 3})
     assert caught.type is Interrupted
     assert len(seen.steps) == 3
     assert len(seen.updates) == 1
@@ -271,7 +271,7 @@ def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state(plac
 
     seen = Asking()
     with pytest.raises(Interrupted):
-        place.train({"a": place.task("a", 4)}, "looking", watcher=seen, training={"epochs": 3})
+        place.train({"a": place.task("a", 4)}, "looking", callback=seen, training={"epochs": 3})
     state = state_of(place, "looking")
     assert state is not None
     assert (state["step"], state["epoch"], state["index"], len(state["history"])) == (2, 1, 0, 1)

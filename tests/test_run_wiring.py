@@ -25,7 +25,7 @@ from weft.model.network import Network, load_network
 from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import progress
-from weft.training.progress import RichWatcher, Watcher
+from weft.training.progress import Callback, ProgressCallback
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,11 @@ def test_precision_and_device_reach_the_accelerator(
     document = place.document({"a": place.task("a", 4)}, {"precision": precision})
     with pytest.raises(BuiltError):
         weft.train(
-            document, place.folder / f"{device}-{able}-{precision}", data=place.folder, device=device, watcher=Watcher()
+            document,
+            place.folder / f"{device}-{able}-{precision}",
+            data=place.folder,
+            device=device,
+            callback=Callback(),
         )
     assert (asked["cpu"], asked["mixed_precision"]) == expected
     assert asked["log_with"] is None
@@ -147,7 +151,7 @@ def test_the_seed_reaches_the_rows_set_aside_those_used_the_fresh_weights_and_dr
             tuple(batch.ids[start : start + size].tolist())
             for update in runs[-1].updates
             for batch in update.batches
-            for start, size in zip(batch.starts.tolist(), batch.lengths.tolist(), strict=True)
+            for start, size in zip(batch.row_offsets.tolist(), batch.lengths.tolist(), strict=True)
         ]
         assert sorted(seen) == sorted(tuple(one.ids) for one in ids)
     heads = [run.updates[0].before["heads.<a>.1.weight"] for run in runs]
@@ -159,7 +163,7 @@ def test_a_seed_beside_the_config_takes_the_place_of_its_own(place: Place) -> No
     task = {"a": place.task("a", 4)}
     for output, options in (("own", {"seed": None}), ("beside", {"seed": 8})):
         document = {**place.document(task, {}), "seed": 7}
-        weft.train(document, place.folder / output, data=place.folder, device="cpu", watcher=Watcher(), **options)
+        weft.train(document, place.folder / output, data=place.folder, device="cpu", callback=Callback(), **options)
     assert place.report("own")["seed"] == 7
     assert place.report("beside")["seed"] == 8
     assert tomllib.loads((place.folder / "beside" / "weft.toml").read_text())["seed"] == 8
@@ -168,16 +172,16 @@ def test_a_seed_beside_the_config_takes_the_place_of_its_own(place: Place) -> No
 
 
 def test_the_seed_reaches_what_is_drawn_of_raw_text(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.tasks.base.loading import CorpusReader
+    from weft.tasks.base.loading import CorpusLoader
 
     seeds: list[int] = []
-    real = CorpusReader.load
+    real = CorpusLoader.load
 
-    def load(self: CorpusReader, name: str, task: Any, base: Path, seed: int) -> Any:
+    def load(self: CorpusLoader, name: str, task: Any, base: Path, seed: int) -> Any:
         seeds.append(seed)
         return real(self, name, task, base, seed)
 
-    monkeypatch.setattr(CorpusReader, "load", load)
+    monkeypatch.setattr(CorpusLoader, "load", load)
     (place.folder / "text.txt").write_text("\n\n".join(TEXTS * 4), encoding="utf-8")
     words = {"kind": "masked_words", "train": "text.txt", "dev": "text.txt"}
     place.learn({"words": words}, "drawn", seed=21, training={"batch_size": 8})
@@ -200,7 +204,7 @@ def test_rows_of_raw_text_are_hidden_anew_on_every_turn_and_fill_batches_by_thei
         sorted(
             tuple(batch.ids[start : start + size].tolist())
             for batch in part
-            for start, size in zip(batch.starts.tolist(), batch.lengths.tolist(), strict=True)
+            for start, size in zip(batch.row_offsets.tolist(), batch.lengths.tolist(), strict=True)
         )
         for part in (batches[:half], batches[half:])
     ]
@@ -395,32 +399,32 @@ def test_the_bar_shows_smoothed_losses_how_far_it_is_and_how_fast(monkeypatch: p
 
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
-    watcher = RichWatcher(Console(file=io.StringIO(), width=120))
-    watcher.step("epoch 1", "a", 9.0, 99)  # before the beginning there is nothing to show
-    watcher.begin(10, 4)
+    callback = ProgressCallback(Console(file=io.StringIO(), width=120))
+    callback.step("epoch 1", "a", 9.0, 99)  # before the beginning there is nothing to show
+    callback.begin(10, 4)
     try:
-        assert watcher.bar is not None
+        assert callback.bar is not None
         clock.now += 2
-        watcher.step("epoch 1", "a", 1.0, 8)
-        watcher.step("epoch 1", "b", 3.0, 8)
-        watcher.step("epoch 2", "a", 2.0, 4)
-        (line,) = watcher.bar.tasks
+        callback.step("epoch 1", "a", 1.0, 8)
+        callback.step("epoch 1", "b", 3.0, 8)
+        callback.step("epoch 2", "a", 2.0, 4)
+        (line,) = callback.bar.tasks
         assert (line.completed, line.total) == (7, 10)
         assert line.description == "epoch 2 · a 1.100 · b 3.000"
         assert line.fields["speed"] == "10 rows/s"
     finally:
-        watcher.end()
-    assert not watcher.bar.live.is_started
+        callback.end()
+    assert not callback.bar.live.is_started
 
 
 def test_an_evaluation_is_a_line_with_every_task_and_the_best_so_far() -> None:
     written = io.StringIO()
-    watcher = RichWatcher(Console(file=written, width=120))
+    callback = ProgressCallback(Console(file=written, width=120))
     entry = {"epoch": 2, "dev": {"a": 0.51234, "words": -3.0}, "overall": -0.25, "best": False}
-    watcher.evaluated({**entry, "scores": {"a": {"accuracy": 0.5}, "words": {"perplexity": 20.04}}})
-    watcher.evaluated({**entry, "overall": 0.25, "best": True})
-    watcher.note("by the way")
-    watcher.end()  # without a beginning
+    callback.evaluated({**entry, "scores": {"a": {"accuracy": 0.5}, "words": {"perplexity": 20.04}}})
+    callback.evaluated({**entry, "overall": 0.25, "best": True})
+    callback.note("by the way")
+    callback.end()  # without a beginning
     assert written.getvalue().splitlines() == [
         "epoch 2: dev a 0.512 · words perplexity 20.0 · overall gain -0.250",
         "epoch 2: dev a 0.512 · words -3.000 · overall gain +0.250 best so far",

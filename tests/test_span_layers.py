@@ -16,55 +16,55 @@ from torch import Tensor, nn
 
 from weft.layers import spans as layer
 from weft.layers.candidates import candidates, count_candidates, place_of
-from weft.layers.spans import ContentOf, Ends, SpanReader, gather_content, inner_words, softmax_in_bags
-from weft.layers.words import SubWordReader, first_of_words, mean_by_word
+from weft.layers.spans import ContentOf, Ends, SpanFeatures, gather_content, inner_words, softmax_in_bags
+from weft.layers.words import SubWordFeatures, first_of_words, mean_by_word
 from weft.tensors import States, pack
 
 WIDTH, SIZE, WIDEST = 6, 5, 3
 PIECES = [[1, 3, 2, 1], [2], [1, 1, 4]]  # sub-words of each word of three texts
 
 
-def spans_of(words: int, widest: int) -> list[tuple[int, int]]:
+def spans_of(words: int, max_width: int) -> list[tuple[int, int]]:
     """First and last word of every span, by plain loops."""
-    return [(first, last) for first in range(words) for last in range(first, min(first + widest, words))]
+    return [(first, last) for first in range(words) for last in range(first, min(first + max_width, words))]
 
 
-def states_of(pieces: Sequence[Sequence[int]] = PIECES, widest: int = WIDEST) -> States:
+def states_of(pieces: Sequence[Sequence[int]] = PIECES, max_width: int = WIDEST) -> States:
     """Random states of texts between two special tokens each, with the layout of their words and spans."""
     torch.manual_seed(3)
     batch = pack([[1] * (sum(words) + 2) for words in pieces])
     places, word_of, firsts, lasts, first, last = ([] for _ in range(6))  # type: ignore[var-annotated]
     for text, words in enumerate(pieces):
-        first += [one + len(firsts) for one, _ in spans_of(len(words), widest)]
-        last += [one + len(firsts) for _, one in spans_of(len(words), widest)]
+        first += [one + len(firsts) for one, _ in spans_of(len(words), max_width)]
+        last += [one + len(firsts) for _, one in spans_of(len(words), max_width)]
         inside = 1
         for size in words:
             word_of += [len(firsts)] * size
             firsts.append(len(places))
-            places += [int(batch.starts[text]) + inside + piece for piece in range(size)]
+            places += [int(batch.row_offsets[text]) + inside + piece for piece in range(size)]
             lasts.append(len(places) - 1)
             inside += size
-    layout = {"places": places, "word_of": word_of, "firsts": firsts, "lasts": lasts}
-    layout |= {"span_first": first, "span_last": last, "words": [len(words) for words in pieces]}
-    tensors = {name: torch.tensor(values, dtype=torch.long) for name, values in layout.items()}
+    indices = {"places": places, "word_of": word_of, "firsts": firsts, "lasts": lasts}
+    indices |= {"span_first": first, "span_last": last, "words": [len(words) for words in pieces]}
+    tensors = {name: torch.tensor(values, dtype=torch.long) for name, values in indices.items()}
     tokens = torch.randn(len(batch.ids), WIDTH, dtype=torch.double, requires_grad=True)
-    return States(tokens, replace(batch, layout=tensors))
+    return States(tokens, replace(batch, indices=tensors))
 
 
-def reader_of(ends: Ends, content: ContentOf) -> SpanReader:
+def reader_of(ends: Ends, content: ContentOf) -> SpanFeatures:
     torch.manual_seed(1)
-    return SpanReader(WIDTH, SIZE, WIDEST, ends, content).double()
+    return SpanFeatures(WIDTH, SIZE, WIDEST, ends, content).double()
 
 
-def loop_over_spans(reader: SpanReader, states: States) -> Tensor:
+def loop_over_spans(reader: SpanFeatures, states: States) -> Tensor:
     """The vector of each span from its definition, one span after the other."""
-    layout = {name: values.tolist() for name, values in states.batch.layout.items()}
+    indices = {name: values.tolist() for name, values in states.batch.indices.items()}
 
     def token(word: int, end: str) -> Tensor:
-        return states.tokens[layout["places"][layout[end][word]]]
+        return states.tokens[indices["places"][indices[end][word]]]
 
     found = []
-    for first, last in zip(layout["span_first"], layout["span_last"], strict=True):
+    for first, last in zip(indices["span_first"], indices["span_last"], strict=True):
         total = reader.start(token(first, "firsts")) + reader.end(token(last, "lasts"))
         total = total + reader.widths.weight[last - first]
         inside = [token(word, "firsts") for word in range(first, last + 1)]
@@ -79,7 +79,7 @@ def loop_over_spans(reader: SpanReader, states: States) -> Tensor:
     return torch.stack(found)
 
 
-def gradients(reader: SpanReader, states: States, vectors: Tensor) -> list[Tensor]:
+def gradients(reader: SpanFeatures, states: States, vectors: Tensor) -> list[Tensor]:
     torch.manual_seed(2)
     weight = torch.randn(vectors.shape, dtype=vectors.dtype)
     return list(torch.autograd.grad((vectors * weight).sum(), [states.tokens, *reader.parameters()]))
@@ -182,16 +182,16 @@ def test_inner_words_are_those_from_first_to_last(spans: list[tuple[int, int]]) 
 
 @settings(max_examples=60)
 @given(st.integers(0, 30), st.integers(1, 14))
-def test_candidates_are_all_spans_up_to_a_width(words: int, widest: int) -> None:
-    expected = spans_of(words, widest)
-    first, last = candidates(words, widest)
+def test_candidates_are_all_spans_up_to_a_width(words: int, max_width: int) -> None:
+    expected = spans_of(words, max_width)
+    first, last = candidates(words, max_width)
     assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
     assert first.dtype == last.dtype == "int64"
-    assert count_candidates(words, widest) == len(expected)
+    assert count_candidates(words, max_width) == len(expected)
     for one in range(words):
         for other in range(one, words):
             place = expected.index((one, other)) if (one, other) in expected else None
-            assert place_of(one, other, words, widest) == place
+            assert place_of(one, other, words, max_width) == place
 
 
 @given(st.lists(st.lists(st.floats(-9, 9), min_size=1, max_size=4), max_size=5))
@@ -207,6 +207,6 @@ def test_numbers_of_sub_words_become_numbers_of_words(words: list[list[float]]) 
 
 def test_a_sub_word_is_read_where_it_lies() -> None:
     states = states_of()
-    found = SubWordReader()(states)
+    found = SubWordFeatures()(states)
     rows = [states.row(text)[1:-1] for text in range(len(PIECES))]
     assert torch.equal(found, torch.cat(rows))

@@ -18,7 +18,7 @@ from weft.errors import ConfigError
 from weft.model.network import load_network
 from weft.tensors import pack
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 TASKS = {"a": {"kind": "classification", "train": "a.csv"}}
 
@@ -117,7 +117,7 @@ def test_a_config_file_finds_its_data_beside_it_or_where_it_says_and_runs_get_it
     for name, data, options in (("beside", None, {}), ("named", "files", {}), ("given", "files", {"data": "given"})):
         config = folders["beside"] / f"{name}.toml"
         config.write_text(tomli_w.dumps({**document, **({"data": data} if data else {})}), encoding="utf-8")
-        weft.train(config, overrides=["training.max_grad_norm=3"], device="cpu", watcher=Watcher(), **options)
+        weft.train(config, overrides=["training.max_grad_norm=3"], device="cpu", callback=Callback(), **options)
         report = json.loads((tmp_path / "runs" / name / "report.json").read_text(encoding="utf-8"))
         assert report["tasks"]["a"]["rows"]["train"] == {"beside": 4, "named": 6, "given": 8}[name]
         assert report["data"] == str(folders[name].resolve())
@@ -137,14 +137,14 @@ def test_tasks_stay_in_the_order_of_the_config_whatever_they_read(place: Place) 
 def test_a_folder_that_holds_more_than_a_config_is_kept_when_a_run_fails(place: Place) -> None:
     """What has been learned must not go with a fault that comes later."""
     tasks = {"a": place.task("a", 4)}
-    watcher = Recorder()
+    callback = Recorder()
 
     def fail(entry: dict[str, Any]) -> None:
         raise ConfigError("the lights went out")
 
-    watcher.evaluated = fail  # type: ignore[method-assign]
+    callback.evaluated = fail  # type: ignore[method-assign]
     with pytest.raises(ConfigError, match="lights"):
-        place.train(tasks, "dark", watcher=watcher)
+        place.train(tasks, "dark", callback=callback)
     assert (place.folder / "dark.running" / "best" / "overall" / "model.safetensors").exists()
 
 

@@ -31,7 +31,7 @@ def test_rows_are_packed_with_their_own_segments_positions_and_task() -> None:
     batch = pack(rows, segments, "t")
     assert batch.task == "t"
     for number, (row, segment) in enumerate(zip(rows, segments, strict=True)):
-        places = slice(int(batch.starts[number]), int(batch.starts[number]) + len(row))
+        places = slice(int(batch.row_offsets[number]), int(batch.row_offsets[number]) + len(row))
         assert batch.ids[places].tolist() == row
         assert batch.segments[places].tolist() == segment
         assert batch.positions[places].tolist() == list(range(len(row)))
@@ -42,13 +42,13 @@ def test_rows_are_packed_with_their_own_segments_positions_and_task() -> None:
 
 
 def test_a_moved_batch_takes_everything_along() -> None:
-    layout, gold = {"places": torch.tensor([1, 2])}, torch.tensor([0, 1])
-    batch = replace(pack([[1, 2], [3]], task="t"), answers=(1, 1), layout=layout, gold=gold)
+    indices, gold = {"places": torch.tensor([1, 2])}, torch.tensor([0, 1])
+    batch = replace(pack([[1, 2], [3]], task="t"), outputs_per_example=(1, 1), indices=indices, gold=gold)
     moved = batch.to("meta")
     assert {value.device.type for value in vars(moved).values() if isinstance(value, torch.Tensor)} == {"meta"}
     assert moved.gold is not None
-    assert moved.layout["places"].device.type == "meta"
-    assert (moved.task, moved.answers, moved.runs) == (batch.task, batch.answers, batch.runs)
+    assert moved.indices["places"].device.type == "meta"
+    assert (moved.task, moved.outputs_per_example, moved.runs) == (batch.task, batch.outputs_per_example, batch.runs)
     assert pack([[1]]).to("meta").gold is None
 
 
@@ -67,7 +67,7 @@ def test_scores_of_several_batches_are_joined_in_the_order_asked_for() -> None:
     joined = Scores.join([first, second], [3, 0, 2, 1])
     assert joined.values.flatten().tolist() == [2, 3, 3, 3, 1, 1]
     assert joined.sizes == (1, 3, 0, 2)
-    assert joined.steps is steps
+    assert joined.transitions is steps
 
 
 def test_detached_scores_are_full_precision_without_gradients() -> None:
@@ -75,9 +75,9 @@ def test_detached_scores_are_full_precision_without_gradients() -> None:
         torch.ones(2, 1, requires_grad=True).bfloat16(), (1, 1), torch.ones(2, 2, requires_grad=True).half()
     )
     plain = scores.detached()
-    assert plain.steps is not None
-    assert (plain.values.dtype, plain.steps.dtype, plain.sizes) == (torch.float32, torch.float32, (1, 1))
-    assert [one.requires_grad for one in (plain.values, plain.steps)] == [False, False]
+    assert plain.transitions is not None
+    assert (plain.values.dtype, plain.transitions.dtype, plain.sizes) == (torch.float32, torch.float32, (1, 1))
+    assert [one.requires_grad for one in (plain.values, plain.transitions)] == [False, False]
 
 
 # limits

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from weft.checkpoints.source import find_folder
-from weft.data.bio import WordSpan, allowed_steps, spans_of_tags, tags_of_spans
+from weft.data.bio import WordSpan, allowed_transitions, spans_of_tags, tags_of_spans
 from weft.tokenization.tokenizer import Tokenizer
 from weft.tokenization.words import find_words, join_words, word_range
 
@@ -74,7 +74,7 @@ def parses(tags: list[str]) -> bool:
 
 @given(st.lists(st.sampled_from(BIO), max_size=8))
 def test_the_steps_allow_exactly_the_sequences_that_parse(tags: list[str]) -> None:
-    steps = allowed_steps(BIO)
+    steps = allowed_transitions(BIO)
     edge = len(BIO)
     path = [edge, *map(BIO.index, tags), edge]
     assert all(steps[a][b] for a, b in pairwise(path)) == parses(tags)
@@ -82,7 +82,7 @@ def test_the_steps_allow_exactly_the_sequences_that_parse(tags: list[str]) -> No
 
 def test_the_steps_are_these() -> None:
     yes, no = True, False
-    assert allowed_steps(BIO) == [
+    assert allowed_transitions(BIO) == [
         # O, B-x, I-x, B-y, I-y, end
         [yes, yes, no, yes, no, yes],  # O
         [yes, yes, yes, yes, no, yes],  # B-x
@@ -96,12 +96,12 @@ def test_the_steps_are_these() -> None:
 def by_hand(tags: list[str]) -> tuple[list[WordSpan], int]:
     """Spans and mended tags, by turning every tag into BIO first: E continues and closes, S begins and closes."""
     bio: list[str] = []
-    open_label, mended = "", 0
+    open_label, repairs = "", 0
     for tag in tags:
         letter, _, label = tag.partition("-")
         letter = {"L": "E", "U": "S"}.get(letter, letter)
         if letter in "IE" and label != open_label:
-            mended += 1
+            repairs += 1
             bio.append(f"B-{label}")
         elif letter == "O":
             bio.append("O")
@@ -115,18 +115,18 @@ def by_hand(tags: list[str]) -> tuple[list[WordSpan], int]:
         while end < len(bio) and bio[end][0] == "I":
             end += 1
         spans.append((start, end, bio[start][2:]))
-    return spans, mended
+    return spans, repairs
 
 
 @given(st.lists(st.sampled_from(ANY), max_size=10))
 def test_any_known_tags_are_read_as_their_bio_and_every_mended_one_is_counted(tags: list[str]) -> None:
-    spans, mended = by_hand(tags)
-    assert spans_of_tags(tags, repair=True) == (spans, mended)
-    assert parses(tags) == (mended == 0)
+    spans, repairs = by_hand(tags)
+    assert spans_of_tags(tags, repair=True) == (spans, repairs)
+    assert parses(tags) == (repairs == 0)
 
 
 @pytest.mark.parametrize(
-    ("tags", "spans", "mended"),
+    ("tags", "spans", "repairs"),
     [
         (["I-x", "I-x", "O", "I-x"], [(0, 2, "x"), (3, 4, "x")], 2),
         (["B-x", "I-y", "I-y"], [(0, 1, "x"), (1, 3, "y")], 1),
@@ -140,10 +140,10 @@ def test_any_known_tags_are_read_as_their_bio_and_every_mended_one_is_counted(ta
     ],
 )
 def test_what_continues_nothing_begins_a_span_and_what_is_unknown_is_outside(
-    tags: list[str], spans: list[WordSpan], mended: int
+    tags: list[str], spans: list[WordSpan], repairs: int
 ) -> None:
-    assert spans_of_tags(tags, repair=True) == (spans, mended)
-    assert parses(tags) == (mended == 0)
+    assert spans_of_tags(tags, repair=True) == (spans, repairs)
+    assert parses(tags) == (repairs == 0)
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_tags_survive_the_way_through_characters_of_any_text(
     if words is not None:
         text, spans_given = join_words(words)
     found = find_words(kinds[kind].encode([text], max_length=100_000, offsets=True)[0], spans_given)
-    size = len(found.starts)
+    size = len(found.char_starts)
     assume(size)
     spans = data.draw(disjoint_spans(size))
-    characters = [(found.starts[start], found.ends[end - 1], label) for start, end, label in spans]
+    characters = [(found.char_starts[start], found.char_ends[end - 1], label) for start, end, label in spans]
     back = [(word_range(found, start, end), label) for start, end, label in characters]
     assert back == [((start, end), label) for start, end, label in spans]
-    again, mended = spans_of_tags(tags_of_spans([(*reach, label) for reach, label in back if reach], size))
-    assert mended == 0
-    assert [(found.starts[start], found.ends[end - 1], label) for start, end, label in again] == characters
+    again, repairs = spans_of_tags(tags_of_spans([(*reach, label) for reach, label in back if reach], size))
+    assert repairs == 0
+    assert [(found.char_starts[start], found.char_ends[end - 1], label) for start, end, label in again] == characters

@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from weft.data.records import Content, Example
+from weft.data.records import Example, Input
 from weft.model.evaluate import TaskResult, overall
 from weft.targets import Measures, Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
-from weft.targets.masked import HiddenTarget, Told
+from weft.targets.masked import MaskedCounts, MaskedTarget
 from weft.targets.relations import RelationsTarget
 from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
@@ -190,7 +190,7 @@ def fit_spans(tokenizer: Tokenizer, groups: Groups, metric: str = "f1") -> float
     """The threshold fitted on texts of one word, so many of which are a span or not, with a probability."""
     rows = [(there, p) for there, p, count in groups for _ in range(count)]
     examples = [Example(("fox",), ((0, 3, "x"),) if there else (), 1) for there, _ in rows]
-    target = SpansTarget(("x",), (1,), widest=1)
+    target = SpansTarget(("x",), (1,), max_width=1)
     scores = Scores(logits([p for _, p in rows]), (1,) * len(rows))
     fitted = target.fitted(scores, examples, read_words(examples, tokenizer, 32, 0), metric)
     assert isinstance(fitted, SpansTarget)
@@ -203,8 +203,8 @@ def fit_relations(tokenizer: Tokenizer, groups: Groups, metric: str = "f1") -> f
     spans = ((0, 3, "w"), (4, 7, "w"))
     examples = [Example(("fox dog",), (((0, 3), (4, 7), "x"),) if there else (), 1, spans=spans) for there, _ in rows]
     scores = Scores(logits([p for _, likely in rows for p in (likely, 0.001)]), (2,) * len(rows))
-    readings = read_words(examples, tokenizer, 32, 0)
-    fitted = RelationsTarget(("x",), (1,)).fitted(scores, examples, readings, metric)
+    tokenized = read_words(examples, tokenizer, 32, 0)
+    fitted = RelationsTarget(("x",), (1,)).fitted(scores, examples, tokenized, metric)
     assert isinstance(fitted, RelationsTarget)
     return fitted.threshold
 
@@ -241,12 +241,12 @@ def test_a_threshold_of_marks_is_tuned_from_ten_gold_ones_on(tokenizer: Tokenize
 
 
 def test_a_span_is_given_where_any_label_reaches_the_threshold_with_the_likeliest(tokenizer: Tokenizer) -> None:
-    content = Content(("fox",))
-    readings = read_words([content], tokenizer, 32, 0)
+    content = Input(("fox",))
+    tokenized = read_words([content], tokenizer, 32, 0)
     for threshold, given in ((0.59, [("y", 0.35)]), (0.61, [])):
-        target = SpansTarget(("x", "y"), (1, 1), widest=1, threshold=threshold)
+        target = SpansTarget(("x", "y"), (1, 1), max_width=1, threshold=threshold)
         scores = Scores(torch.tensor([[0.4, 0.25, 0.35]]).log(), (1,))
-        found = target.predictions(scores, readings)[0]
+        found = target.predictions(scores, tokenized)[0]
         assert [(one["label"], one["score"]) for one in found] == [(label, pytest.approx(p)) for label, p in given]
 
 
@@ -277,7 +277,7 @@ PERFECT: dict[str, tuple[Target, Sequence[Any], Sequence[Any]]] = {
     "label": (LabelTarget.learn(NAMES), NAMES, [{"label": name} for name in NAMES]),
     "labels": (LabelsTarget.learn(SETS), SETS, [{"labels": list(names)} for names in SETS]),
     "score": (ScoreTarget.learn(NUMBERS), NUMBERS, [{"score": number} for number in NUMBERS]),
-    "spans": (SpansTarget.learn(MARKS, widest=2), MARKS, [as_marks(spans) for spans in MARKS]),
+    "spans": (SpansTarget.learn(MARKS, max_width=2), MARKS, [as_marks(spans) for spans in MARKS]),
     "bio": (BioTarget.learn(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
     "tags": (TagsTarget.learn(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
     "relations": (
@@ -328,9 +328,9 @@ def test_an_interval_holds_the_middle_95_percent_of_the_draws(kind: str) -> None
 
 
 def test_the_interval_of_a_correlation_is_that_of_pairs_drawn_together() -> None:
-    chance = np.random.default_rng(5)
-    gold = chance.normal(size=400)
-    given = 0.8 * gold + 0.6 * chance.normal(size=400)
+    rng = np.random.default_rng(5)
+    gold = rng.normal(size=400)
+    given = 0.8 * gold + 0.6 * rng.normal(size=400)
     target = ScoreTarget.learn(gold.tolist())
     found = target.measure(gold.tolist(), [{"score": float(one)} for one in given])
     middle = np.arctanh(found.scores["pearson"])
@@ -350,17 +350,22 @@ def test_words_are_drawn_by_whole_rows() -> None:
 
 
 def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
-    sure, lost = Told((4, 4, 4 * math.log(0.5)), (4, 1, 4 * math.log(0.25))), Told((2, 0, 2 * math.log(0.125)))
-    same = HiddenTarget().measure([0.0] * 9, [sure] * 9)
+    sure, lost = (
+        MaskedCounts((4, 4, 4 * math.log(0.5)), (4, 1, 4 * math.log(0.25))),
+        MaskedCounts((2, 0, 2 * math.log(0.125))),
+    )
+    same = MaskedTarget().measure([0.0] * 9, [sure] * 9)
     assert same.scores == pytest.approx({"accuracy": 1.0, "perplexity": 2.0, "likelihood": 0.5})
     assert same.intervals["perplexity"] == pytest.approx((2.0, 2.0))
     assert same.intervals.keys() == {"accuracy", "perplexity", "likelihood"}
-    halves = [Told((1, row % 2, math.log(0.5))) for row in range(400)]
-    found = HiddenTarget().measure([0.0] * 400, halves).intervals["accuracy"]
+    halves = [MaskedCounts((1, row % 2, math.log(0.5))) for row in range(400)]
+    found = MaskedTarget().measure([0.0] * 400, halves).intervals["accuracy"]
     assert found == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.01)
-    few = HiddenTarget().measure([0.0] * 4, [Told(), sure, Told(), Told()])  # in short rows nothing may be hidden
+    few = MaskedTarget().measure(
+        [0.0] * 4, [MaskedCounts(), sure, MaskedCounts(), MaskedCounts()]
+    )  # in short rows nothing may be hidden
     assert few.intervals["accuracy"] == (1.0, 1.0)
-    mixed = HiddenTarget(beside=True).measure([0.0] * 3, [sure, lost, Told()], intervals=False)
+    mixed = MaskedTarget(beside=True).measure([0.0] * 3, [sure, lost, MaskedCounts()], intervals=False)
     geometric = (0.5**4 * 0.125**2) ** (1 / 6)
     assert mixed.scores == pytest.approx(
         {

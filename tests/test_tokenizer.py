@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from weft.checkpoints.source import find_folder
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.model.embed import TextEncoder, load_encoder
-from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation, kept_places
+from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, kept_places
 
 LONG = 1_000_000
 ODD = {
@@ -50,7 +50,9 @@ def kinds(minilm: TextEncoder, tiny_tokenizers: dict[str, Tokenizer]) -> dict[st
     return {"minilm": minilm.tokenizer, **tiny_tokenizers}
 
 
-def encode_one(tokenizer: Tokenizer, text: Text, truncation: Truncation = "head", max_length: int = LONG) -> Encoded:
+def encode_one(
+    tokenizer: Tokenizer, text: Text, truncation: Truncation = "head", max_length: int = LONG
+) -> TokenizedRow:
     return tokenizer.encode([text], max_length=max_length, truncation=truncation, offsets=True)[0]
 
 

@@ -26,13 +26,13 @@ from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.examples import load_data
 from weft.training.interrupt import Interrupted
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 Train = Callable[..., Path]
 
 
-class Log(Watcher):
+class Log(Callback):
     """Remembers the tasks of all steps and every evaluation; asks for a stop after `stop_after` steps."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -57,10 +57,10 @@ def write_csv(path: Path, header: list[str], rows: list[tuple[Any, ...]]) -> str
 
 def sentences(count: int, seed: int = 0) -> list[str]:
     """Different texts of 2 to 6 words."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
-        found[" ".join(chance.choices(WORDS, k=chance.randint(2, 6)))] = None
+        found[" ".join(rng.choices(WORDS, k=rng.randint(2, 6)))] = None
     return list(found)
 
 
@@ -95,13 +95,13 @@ def run(files: Path, small_encoder: str) -> Train:
     def call(
         tasks: dict[str, Any],
         name: str = "model",
-        watcher: Watcher | None = None,
+        callback: Callback | None = None,
         resume: bool = False,
         **sections: Any,
     ) -> Path:
         document = config(small_encoder, tasks, **sections)
         output = files / name
-        weft.train(document, output, data=files, device="cpu", watcher=watcher or Watcher(), resume=resume)
+        weft.train(document, output, data=files, device="cpu", callback=callback or Callback(), resume=resume)
         return output
 
     return call
@@ -153,7 +153,7 @@ def test_phases_have_their_own_tasks_epochs_sampler_learning_rate_and_layers(run
         {"tasks": ["fox"], "epochs": 2, "learning_rate": 1e-2, "train_layers": 0},
         {"tasks": ["fox", "long"], "sampling": "proportional", "learning_rate": 1e-4, "train_layers": 1},
     ]
-    folder = run({"fox": FOX, "long": LONG}, watcher=log, phases=phases, training={"schedule": "constant"})
+    folder = run({"fox": FOX, "long": LONG}, callback=log, phases=phases, training={"schedule": "constant"})
     assert log.steps[:8] == ["fox"] * 8
     assert sorted(log.steps[8:]) == ["fox"] * 4 + ["long"] * 3
     assert [(e["phase"], e["epoch"], e["learning_rate"]) for e in log.entries] == [
@@ -167,7 +167,7 @@ def test_phases_have_their_own_tasks_epochs_sampler_learning_rate_and_layers(run
 @pytest.mark.parametrize("kind", Sampler.kinds())
 def test_every_sampler_trains_every_task(run: Train, kind: str) -> None:
     log = Log()
-    run({"fox": FOX, "long": LONG}, watcher=log, sampling=kind, training={"epochs": 2})
+    run({"fox": FOX, "long": LONG}, callback=log, sampling=kind, training={"epochs": 2})
     assert set(log.steps) == {"fox", "long"}
     if kind == "round_robin":
         assert log.steps == ["fox", "long"] * 8
@@ -219,7 +219,7 @@ def test_pcgrad_projects_only_what_tasks_share(run: Train, files: Path, monkeypa
 def test_uncertainty_weights_are_learned(run: Train) -> None:
     log = Log()
     settings = {"loss_weights": "uncertainty", "epochs": 2, "learning_rate": 1e-2}
-    run({"fox": {**FOX, "weight": 2.0}, "long": LONG}, watcher=log, training=settings)
+    run({"fox": {**FOX, "weight": 2.0}, "long": LONG}, callback=log, training=settings)
     assert log.entries[-1]["weights"]["fox"] != 2.0
     assert log.entries[-1]["weights"]["long"] != log.entries[0]["weights"]["long"]
 
@@ -227,7 +227,7 @@ def test_uncertainty_weights_are_learned(run: Train) -> None:
 def test_a_run_stops_when_it_no_longer_gets_better(run: Train) -> None:
     log = Log()
     settings = {"epochs": 9, "early_stopping": 2, "learning_rate": 1e-12}
-    folder = run({"fox": FOX}, watcher=log, training=settings)
+    folder = run({"fox": FOX}, callback=log, training=settings)
     assert len(log.entries) == 3
     assert json.loads((folder / "report.json").read_text())["stopped"] == "early"
 
@@ -385,7 +385,7 @@ def test_an_unfinished_run_is_resumed_only_when_asked_and_with_its_own_config(ru
     with pytest.raises(ConfigError, match="no unfinished run"):
         run({"fox": FOX}, resume=True)
     with pytest.raises(Interrupted, match="--resume"):
-        run({"fox": FOX}, watcher=Log(stop_after=2))
+        run({"fox": FOX}, callback=Log(stop_after=2))
     assert (files / "model.running").is_dir()
     assert not (files / "model").exists()
     with pytest.raises(ConfigError, match="holds an unfinished run"):
@@ -419,11 +419,11 @@ def test_a_resumed_run_ends_with_the_same_bits(
     tasks = {"fox": FOX, "long": LONG}
     through = run(tasks, "through", **document)
     with pytest.raises(Interrupted):
-        run(tasks, "broken", watcher=Log(stop_after), **document)
+        run(tasks, "broken", callback=Log(stop_after), **document)
     broken = run(tasks, "broken", resume=True, **document)
     assert history(broken) == history(through)
     assert same(weights(broken), weights(through))
-    curves = [json.loads((folder / "report.json").read_text())["curve"] for folder in (broken, through)]
+    curves = [json.loads((folder / "report.json").read_text())["loss_history"] for folder in (broken, through)]
     assert curves[0] == curves[1]
 
 
@@ -476,12 +476,12 @@ def test_every_write_that_fails_is_a_weft_error(
             raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    watcher = Log()
-    watcher.evaluated = lambda entry: monkeypatch.setattr(  # type: ignore[method-assign]
+    callback = Log()
+    callback.evaluated = lambda entry: monkeypatch.setattr(  # type: ignore[method-assign]
         *(("weft.checkpoints.hf.save_file", full) if where == "save_file" else (Path, "write_text", full))  # type: ignore[arg-type]
     )
     with pytest.raises(WeftError, match="cannot write .*No space left") as caught:
-        run({"fox": FOX}, watcher=watcher)
+        run({"fox": FOX}, callback=callback)
     assert len(str(caught.value).splitlines()) == 1
     assert not (files / "model").exists()
     assert not list(files.rglob(".*"))
@@ -514,7 +514,7 @@ def test_the_models_of_minbert_can_be_written_down_and_trained(run: Train, small
     experiment = parse_experiment(config(small_encoder, **document))
     assert parse_experiment(experiment.to_dict()) == experiment
     log = Log()
-    folder = run(watcher=log, **document)
+    folder = run(callback=log, **document)
     assert set(log.steps) == set(document["tasks"])
     assert set(json.loads((folder / "metrics.json").read_text())) == set(document["tasks"])
 

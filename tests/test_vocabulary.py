@@ -41,17 +41,16 @@ Run = Callable[..., tuple[int, str, str]]
 
 def invented_texts(count: int = 400) -> list[str]:
     """Sentences of made-up words with common endings, accents, capitals, marks and other scripts."""
-    chance = random.Random(5)
-    roots = ["".join(chance.choices("abdeéghilmnoöprstuñ", k=chance.randint(2, 6))) for _ in range(150)]
+    rng = random.Random(5)
+    roots = ["".join(rng.choices("abdeéghilmnoöprstuñ", k=rng.randint(2, 6))) for _ in range(150)]
     endings = ["", "s", "ed", "ing", "er", "est", "ness"]
 
     def word() -> str:
-        made = chance.choice(roots) + chance.choice(endings)
-        return made.capitalize() if chance.random() < 0.1 else made
+        made = rng.choice(roots) + rng.choice(endings)
+        return made.capitalize() if rng.random() < 0.1 else made
 
     return [
-        " ".join(word() for _ in range(8)) + chance.choice([".", "!", ", 日本語", " — don't", " 42"])
-        for _ in range(count)
+        " ".join(word() for _ in range(8)) + rng.choice([".", "!", ", 日本語", " — don't", " 42"]) for _ in range(count)
     ]
 
 
@@ -443,9 +442,9 @@ def test_parts_of_a_long_text_are_short_and_whole_together(runs: list[tuple[int,
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_without_end_is_learned_from_in_parts(tmp_path: Path, kind: Kind) -> None:
     file = tmp_path / "t.txt"
-    chance = random.Random(0)
+    rng = random.Random(0)
     length = 20_000 if kind == "unigram" else 300_000  # unigram tries every string that repeats
-    file.write_text("".join(chance.choices("abcdefgh", k=length)) + " low low lowly lowly")
+    file.write_text("".join(rng.choices("abcdefgh", k=length)) + " low low lowly lowly")
     tokenizer = learn_vocabulary([file], kind, 400)
     assert max(map(len, pieces_of(tokenizer))) <= 102
     assert tokenizer.size == 400

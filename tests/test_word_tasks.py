@@ -27,7 +27,7 @@ from weft.checks.findings import Finding
 from weft.checks.run import check
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
-from weft.data.records import Content, Example, Span
+from weft.data.records import Example, Input, Span
 from weft.errors import DataError
 from weft.layers.candidates import candidates
 from weft.model.embed import load_encoder
@@ -39,7 +39,7 @@ from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
 from weft.training.interrupt import Interrupted
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 SECRET = "patientword"
 FOX, DOG = {"kind": "tagging"}, {"kind": "spans"}
@@ -49,8 +49,8 @@ Row = dict[str, Any]
 
 
 def sentence(number: int) -> list[str]:
-    chance = random.Random(number)
-    return [*chance.choices(WORDS[:3], k=1 + number % 3), "fox", *chance.choices(WORDS[4:7], k=number % 2), "dog"]
+    rng = random.Random(number)
+    return [*rng.choices(WORDS[:3], k=1 + number % 3), "fox", *rng.choices(WORDS[4:7], k=number % 2), "dog"]
 
 
 def tags_of(words: Sequence[str]) -> list[str]:
@@ -92,20 +92,20 @@ def build(encoder: str, seed: int = 0, **tasks: dict[str, Any]) -> Network:
 
 
 def batch_of(network: Network, rows: Sequence[Example], task: str = "t") -> Batch:
-    readings = network.encode(task, rows)
-    gold = torch.cat(network.targets[task].golds(rows, readings))
-    return replace(network.collate(task, readings), gold=gold)
+    tokenized = network.encode(task, rows)
+    gold = torch.cat(network.targets[task].golds(rows, tokenized))
+    return replace(network.collate(task, tokenized), gold=gold)
 
 
 def random_scores(network: Network, batch: Batch, task: str = "t", seed: int = 0) -> Scores:
     torch.manual_seed(seed)
-    steps = dict(network.steps.named_children()).get(f"<{task}>")
+    steps = dict(network.transitions.named_children()).get(f"<{task}>")
     if steps is not None:
         torch.nn.init.normal_(steps.get_parameter("learned"))
     assert batch.gold is not None
     outputs = network.targets[task].outputs(network.tasks[task].default_loss())
     values = torch.randn(len(batch.gold), outputs, requires_grad=True)
-    return Scores(values, batch.answers, None if steps is None else steps())
+    return Scores(values, batch.outputs_per_example, None if steps is None else steps())
 
 
 # Bad input
@@ -296,20 +296,20 @@ def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_examples("t", parse(Task, task), write(tmp_path / "broken.jsonl", rows))
     assert len(str(caught.value).splitlines()) == len(rows)
-    mended = read_examples("t", parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
-    assert [sorted(one.gold) for one in mended] == [gold for _, gold in BROKEN]  # type: ignore[arg-type, type-var]
-    assert [len(one.mended) for one in mended] == [1, 2, 1, 2, 1, 2]
+    repairs = read_examples("t", parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
+    assert [sorted(one.gold) for one in repairs] == [gold for _, gold in BROKEN]  # type: ignore[arg-type, type-var]
+    assert [len(one.repairs) for one in repairs] == [1, 2, 1, 2, 1, 2]
     settings = {**task, "repair": True, "train": write(tmp_path / "all.jsonl", [*rows, *TAGGED]).name}
     found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path, None, None)
     assert not [one for one in found if one.severity == "fault"]
     notes = [one.message for one in found if "(repair)" in one.message]
-    assert sum(int(note.split(": ")[1].split()[0]) for note in notes) == sum(len(one.mended) for one in mended)
+    assert sum(int(note.split(": ")[1].split()[0]) for note in notes) == sum(len(one.repairs) for one in repairs)
     assert any("3 tags that continued nothing, or were none" in note for note in notes)
     assert any("1 spans that ended before they started, turned" in note for note in notes)
 
 
 def test_training_says_what_was_mended(tmp_path: Path, small_encoder: str) -> None:
-    class Notes(Watcher):
+    class Notes(Callback):
         said: ClassVar[list[str]] = []
 
         def note(self, text: str) -> None:
@@ -322,7 +322,7 @@ def test_training_says_what_was_mended(tmp_path: Path, small_encoder: str) -> No
         "tasks": {"t": settings},
         "training": {"epochs": 1, "baselines": False},
     }
-    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=Notes())
+    weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", callback=Notes())
     assert "t: 3 tags that continued nothing, or were none (repair)" in Notes.said
     assert not any(SECRET in note for note in Notes.said)
 
@@ -351,7 +351,7 @@ def test_nested_spans_are_nothing_to_mend(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [marked([0, 15, "wild"], [12, 15, "tame"])])
     (row,) = read_examples("t", parse(Task, {**DOG, "repair": True}), path)
     assert row.gold == ((0, 15, "wild"), (12, 15, "tame"))
-    assert row.mended == ()
+    assert row.repairs == ()
 
 
 def test_what_cannot_be_mended_is_still_a_fault(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path:
     }
     settings = {"epochs": 14, "batch_size": 8, "learning_rate": 1e-2, "baselines": False}
     document = {"encoder": {"from": small_encoder}, "tasks": tasks, "training": settings}
-    weft.train(document, folder / "model", data=folder, device="cpu", watcher=Watcher())
+    weft.train(document, folder / "model", data=folder, device="cpu", callback=Callback())
     return folder / "model"
 
 
@@ -516,7 +516,7 @@ def test_three_kinds_share_one_pass_and_all_answer(model: Path, monkeypatch: pyt
     for task in ("tags", "marks", "size"):
         for alone, row in zip(weft.Model(network).predict(texts, task), together, strict=True):
             assert json.dumps(alone) == json.dumps(row[task])
-    long = Content((" ".join(["fox"] * 60),))  # which the label reads cut, and the words whole
+    long = Input((" ".join(["fox"] * 60),))  # which the label reads cut, and the words whole
     assert [sorted(one) for one in groups(network, [dict.fromkeys(network.tasks, long)])] == [
         ["marks", "tags"],
         ["size"],
@@ -539,19 +539,19 @@ def test_windows_leave_no_seam(small_encoder: str, options: dict[str, Any]) -> N
     """Where no token sees another, a text in windows has the scores of its words, whatever window each is read in."""
     network = blind(build(small_encoder, t={**options, "overlap": 8}))
     words = random.Random(0).choices(WORDS, k=400)
-    readings = network.encode("t", [Content((" ".join(words),))])
-    assert len(readings[0].rows) > 10
-    whole = score(network, {"t": readings})["t"].values
+    tokenized = network.encode("t", [Input((" ".join(words),))])
+    assert len(tokenized[0].rows) > 10
+    whole = score(network, {"t": tokenized})["t"].values
     if options is DOG:
         first, last = candidates(400, 12)
         texts = [" ".join(words[a : b + 1]) for a, b in zip(first, last, strict=True)]
         chosen = [n for n in range(0, len(texts), 37) if first[n] + 4 > last[n]]  # spans that one row holds
-        alone = [score(network, {"t": network.encode("t", [Content((texts[n],))])})["t"] for n in chosen]
+        alone = [score(network, {"t": network.encode("t", [Input((texts[n],))])})["t"] for n in chosen]
         wide = [int(last[n] - first[n]) for n in chosen]
         expected = torch.stack([one.values[width] for one, width in zip(alone, wide, strict=True)])
         torch.testing.assert_close(whole[chosen], expected, atol=1e-5, rtol=1e-5)
     else:
-        alone = {word: score(network, {"t": network.encode("t", [Content((word,))])})["t"] for word in WORDS}
+        alone = {word: score(network, {"t": network.encode("t", [Input((word,))])})["t"] for word in WORDS}
         expected = torch.cat([alone[word].values for word in words])
         torch.testing.assert_close(whole, expected, atol=1e-5, rtol=1e-5)
 
@@ -560,15 +560,15 @@ def test_a_word_is_read_as_in_the_window_that_holds_most_around_it(small_encoder
     """With sight of the neighbours, each word's scores are those of its own window read as a text of its own."""
     network = build(small_encoder, t={**FOX, "overlap": 8})
     text = " ".join(random.Random(1).choices(WORDS, k=300))
-    (reading,) = network.encode("t", [Content((text,))])
-    whole = score(network, {"t": [reading]})["t"].values
-    for number in range(0, len(reading.rows), 4):
-        row = reading.rows[number]
+    (tokenized_example,) = network.encode("t", [Input((text,))])
+    whole = score(network, {"t": [tokenized_example]})["t"].values
+    for number in range(0, len(tokenized_example.rows), 4):
+        row = tokenized_example.rows[number]
         start, end = row.offsets[1][0], row.offsets[-2][1]
-        (alone,) = network.encode("t", [Content((text[start:end],))])
+        (alone,) = network.encode("t", [Input((text[start:end],))])
         assert alone.rows[0].ids == row.ids
-        owned = reading.by_word.row == number
-        expected = score(network, {"t": [alone]})["t"].values[reading.by_word.place[owned] - 1]
+        owned = tokenized_example.by_word.row == number
+        expected = score(network, {"t": [alone]})["t"].values[tokenized_example.by_word.place[owned] - 1]
         torch.testing.assert_close(whole[torch.from_numpy(owned)], expected, atol=1e-5, rtol=1e-5)
 
 
@@ -585,7 +585,7 @@ def test_a_sentence_of_5000_tokens_is_learned_from_and_answered(tmp_path: Path, 
     tasks = {"tags": {**FOX, **files}, "marks": {**DOG, **files, "max_width": 3, "size": 16, "negatives": 50.0}}
     settings = {"epochs": 1, "batch_size": 25, "learning_rate": 1e-3, "baselines": False}
     document = {"encoder": {"from": small_encoder}, "tasks": tasks, "training": settings}
-    trained = weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", watcher=Watcher())
+    trained = weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", callback=Callback())
     assert trained is not None
     network = load_network(tmp_path / "model")
     text = " ".join(words)
@@ -594,13 +594,13 @@ def test_a_sentence_of_5000_tokens_is_learned_from_and_answered(tmp_path: Path, 
     found_in(answer["marks"], text)
     for task in ("tags", "marks"):  # and right scores find every fox, to the character
         row = read_examples(task, network.tasks[task], tmp_path / "rows.jsonl")[-1]
-        readings = network.encode(task, [row])
+        tokenized = network.encode(task, [row])
         batch = batch_of(network, [row], task)
         assert batch.gold is not None
         outputs = network.targets[task].outputs(network.tasks[task].default_loss())
-        steps = network.steps["<tags>"]() if task == "tags" else None
-        scores = Scores(torch.nn.functional.one_hot(batch.gold, outputs) * 30.0, batch.answers, steps)
-        (given_back,) = network.targets[task].predictions(scores, readings)
+        steps = network.transitions["<tags>"]() if task == "tags" else None
+        scores = Scores(torch.nn.functional.one_hot(batch.gold, outputs) * 30.0, batch.outputs_per_example, steps)
+        (given_back,) = network.targets[task].predictions(scores, tokenized)
         assert [one["text"] for one in given_back] == ["fox"] * len(animals)
         assert [one["start"] for one in given_back] == [len(" ".join(words[:place])) + 1 for place in animals]
 
@@ -620,15 +620,15 @@ def test_the_loss_of_a_crf_is_that_of_all_paths_counted_out(small_encoder: str) 
         network = build(small_encoder, t={**FOX, **options})
         batch = batch_of(network, ROWS)
         scores = random_scores(network, batch)
-        assert scores.steps is not None
+        assert scores.transitions is not None
         assert batch.gold is not None
-        steps, values, gold = scores.steps.detach(), scores.values.detach(), batch.gold.tolist()
+        steps, values, gold = scores.transitions.detach(), scores.values.detach(), batch.gold.tolist()
         tags, total, place = 5, 0.0, 0
-        readings = network.encode("t", ROWS)
+        tokenized = network.encode("t", ROWS)
         further = 0.0
-        for reading in readings:
+        for tokenized_example in tokenized:
             words: dict[int, list[int]] = {}
-            for word in reading.by_word.word.tolist():
+            for word in tokenized_example.by_word.word.tolist():
                 words.setdefault(word, []).append(place)
                 place += 1
             rows = [[values[n] for n in some] for some in words.values()]
@@ -639,8 +639,8 @@ def test_the_loss_of_a_crf_is_that_of_all_paths_counted_out(small_encoder: str) 
             total += math.log(sum(math.exp(one) for one in paths.values())) - paths[tuple(right)]
             for tag, row in zip(right, rows, strict=True):
                 further += sum(float(-one.log_softmax(0)[tag]) for one in row[1:])
-        assert len(gold) > batch.layout["words"].sum() > 3  # some words have several sub-words
-        divisor = int(batch.layout["words"].sum()) if options else len(gold)
+        assert len(gold) > batch.indices["words"].sum() > 3  # some words have several sub-words
+        divisor = int(batch.indices["words"].sum()) if options else len(gold)
         expected = (total + (0 if options else further)) / divisor
         assert float(network.losses()["t"](scores, batch).detach()) == pytest.approx(expected, rel=1e-5)
 
@@ -660,7 +660,7 @@ def test_further_sub_words_are_not_asked_where_only_the_first_learn(small_encode
     assert scores.values.grad is not None
     asked = scores.values.grad.abs().sum(1) > 0
     first = torch.zeros(len(asked), dtype=torch.bool)
-    first[batch.layout["firsts"]] = True
+    first[batch.indices["firsts"]] = True
     assert torch.equal(asked, first)
     assert not first.all()
     every = build(small_encoder, t={**FOX, "decoder": decoder})
@@ -691,7 +691,7 @@ def test_a_batch_without_any_word_teaches_nothing_and_breaks_nothing(
 
 @pytest.mark.parametrize("negatives", [0.5, 3.0, 1e9])
 def test_sampling_keeps_every_labelled_span_and_about_the_right_number_of_others(negatives: float) -> None:
-    target = SpansTarget(("x", "y"), (1, 1), widest=3, negatives=negatives)
+    target = SpansTarget(("x", "y"), (1, 1), max_width=3, negatives=negatives)
     gold = torch.zeros(20_000, dtype=torch.long)
     gold[::100] = torch.tensor([1, 2]).repeat(100)
     values = torch.arange(20_000.0).unsqueeze(1)
@@ -725,19 +725,19 @@ def test_the_loss_of_spans_counts_each_word_once_whatever_is_drawn(small_encoder
         float(-row.log_softmax(0)[tag]) for row, tag in zip(scores.values.detach(), batch.gold.tolist(), strict=True)
     )
     loss = network.losses()["t"](scores, batch)
-    assert float(loss.detach()) == pytest.approx(missed / int(batch.layout["words"].sum()), rel=1e-5)
+    assert float(loss.detach()) == pytest.approx(missed / int(batch.indices["words"].sum()), rel=1e-5)
 
 
 def spans_scores(network: Network, text: str, likely: dict[tuple[int, int], float]) -> tuple[Any, Scores]:
     """Scores that give the named spans these probabilities of the first label, and others none."""
-    readings = network.encode("t", [Content((text,))])
-    first, last = candidates(len(readings[0].by_word), 12)
+    tokenized = network.encode("t", [Input((text,))])
+    first, last = candidates(len(tokenized[0].by_word), 12)
     values = torch.full((len(first), 3), -40.0)
     values[:, 0] = 0
     for place, span in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
         if span in likely:
             values[place, 1] = math.log(likely[span] / (1 - likely[span]))
-    return readings, Scores(values, (len(first),))
+    return tokenized, Scores(values, (len(first),))
 
 
 @pytest.mark.parametrize(("right_from", "metric"), [(0.3, "f1"), (0.8, "f1"), (0.3, "recall"), (0.8, "precision")])
@@ -750,10 +750,10 @@ def test_the_threshold_is_the_best_on_the_rows_it_is_fitted_on(
     right = [right_from + 0.05 + (0.9 - right_from) * place / 12 for place in range(12)]
     likely = {(place, place): value for place, value in enumerate([*wrong, *right])}
     gold = tuple((4 * place, 4 * place + 3, "tame") for place in range(20, 32))
-    readings, scores = spans_scores(network, text, likely)
-    target: Any = network.targets["t"].fitted(scores, [Example((text,), gold, 1)], readings, metric)
-    found = {(one["start"], one["end"], one["label"]) for one in target.predictions(scores, readings)[0]}
-    assert target.measure([gold], target.predictions(scores, readings)).scores[metric] == 1.0
+    tokenized, scores = spans_scores(network, text, likely)
+    target: Any = network.targets["t"].fitted(scores, [Example((text,), gold, 1)], tokenized, metric)
+    found = {(one["start"], one["end"], one["label"]) for one in target.predictions(scores, tokenized)[0]}
+    assert target.measure([gold], target.predictions(scores, tokenized)).scores[metric] == 1.0
     if metric == "f1":
         assert found == set(gold)
         assert wrong[-1] < target.threshold <= right[0]
@@ -763,9 +763,9 @@ def test_the_threshold_is_the_best_on_the_rows_it_is_fitted_on(
 
 def test_a_threshold_is_not_tuned_on_a_handful(small_encoder: str) -> None:
     network = build(small_encoder, t=DOG)
-    readings, scores = spans_scores(network, "the quick fox", {(0, 0): 0.3})
+    tokenized, scores = spans_scores(network, "the quick fox", {(0, 0): 0.3})
     row = Example(("the quick fox",), ((0, 3, "tame"),), 1)
-    assert network.targets["t"].fitted(scores, [row], readings, "f1") == network.targets["t"]
+    assert network.targets["t"].fitted(scores, [row], tokenized, "f1") == network.targets["t"]
 
 
 @given(
@@ -782,7 +782,7 @@ def test_flat_spans_are_the_likeliest_set_without_overlap(
     assume(all(abs(value - threshold) > 1e-3 for value in likely.values()))
     network = flat_network(small_encoder)
     target = replace(network.targets["t"], threshold=threshold)  # type: ignore[type-var]
-    readings, scores = spans_scores(network, "fox dog fox dog fox dog", likely)
+    tokenized, scores = spans_scores(network, "fox dog fox dog fox dog", likely)
     least = math.log(threshold / (1 - threshold))
     weights = {span: math.log(value / (1 - value)) - least for span, value in likely.items() if value >= threshold}
     best = 0.0
@@ -790,12 +790,12 @@ def test_flat_spans_are_the_likeliest_set_without_overlap(
         for some in combinations(weights, size):
             if not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(some, 2)):
                 best = max(best, sum(weights[span] for span in some))
-    given_back = target.predictions(scores, readings)[0]
+    given_back = target.predictions(scores, tokenized)[0]
     found = [(one["start"] // 4, one["end"] // 4) for one in given_back]
     assert not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(found, 2))
     assert sum(weights[span] for span in found) == pytest.approx(best, abs=1e-4)
     assert [one["score"] for one in given_back] == pytest.approx([likely[span] for span in found], abs=1e-5)
-    nested = replace(target, flat=False).predictions(scores, readings)[0]
+    nested = replace(target, flat=False).predictions(scores, tokenized)[0]
     assert {(one["start"] // 4, one["end"] // 4) for one in nested} == set(weights)
 
 
@@ -812,22 +812,22 @@ def flat_network(encoder: str) -> Network:
 @pytest.mark.parametrize("high", [3.0, 2000.0], ids=["unsure", "so sure that others round to nothing"])
 def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder: str, decide: str, high: float) -> None:
     network = build(small_encoder, t={**FOX, "decoder": "constrained", "decide": decide})
-    (reading,) = network.encode("t", [Content(("fox dog fox dog",))])
+    (tokenized_example,) = network.encode("t", [Input(("fox dog fox dog",))])
     target: Any = network.targets["t"]
     assert target.tags == ("O", "B-tame", "I-tame", "B-wild", "I-wild")
-    values = torch.zeros(len(reading.by_word.word), 5)
-    words = torch.from_numpy(reading.by_word.word)
+    values = torch.zeros(len(tokenized_example.by_word.word), 5)
+    words = torch.from_numpy(tokenized_example.by_word.word)
     for word, tag in enumerate([2, 2, 0, 3]):  # I-tame I-tame O B-wild: the first cannot be
         values[words == word, tag] = high
     values[words == 0, 1] = 1.0  # and B-tame is next best there
-    (found,) = target.predictions(Scores(values, (len(values),)), [reading])
+    (found,) = target.predictions(Scores(values, (len(values),)), [tokenized_example])
     assert [(one["text"], one["label"]) for one in found] == [("fox dog", "tame"), ("dog", "wild")]
 
 
 # Together
 
 
-class Stop(Watcher):
+class Stop(Callback):
     """Asks for a stop after some steps."""
 
     def __init__(self, after: int) -> None:
@@ -851,12 +851,12 @@ def test_a_resumed_run_of_words_and_spans_ends_with_the_same_bits(tmp_path: Path
 
     def run(name: str, **options: Any) -> Path:
         folder = tmp_path / name
-        weft.train(document, folder, data=tmp_path, device="cpu", **{"watcher": Watcher(), **options})
+        weft.train(document, folder, data=tmp_path, device="cpu", **{"callback": Callback(), **options})
         return folder
 
     through = run("through")
     with pytest.raises(Interrupted):
-        run("broken", watcher=Stop(5))
+        run("broken", callback=Stop(5))
     broken = run("broken", resume=True)
     left, right = (read_file(folder / "model.safetensors") for folder in (through, broken))
     assert left.keys() == right.keys()

@@ -13,7 +13,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 from conftest import lines_run
 from weft.checkpoints.source import find_folder
 from weft.errors import ConfigError
-from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 from weft.tokenization.windows import Window, cut_windows, owners
 from weft.tokenization.words import Words, find_words, join_words, word_range
 
@@ -44,14 +44,14 @@ def kinds(tiny_tokenizers: dict[str, Tokenizer]) -> dict[str, Tokenizer]:
     return {"minilm": minilm, **tiny_tokenizers, "compatible": compatible()}
 
 
-def encode(tokenizer: Tokenizer, text: str) -> Encoded:
+def encode(tokenizer: Tokenizer, text: str) -> TokenizedRow:
     return tokenizer.encode([text], max_length=LONG, offsets=True)[0]
 
 
 def check_order(words: Words) -> None:
-    assert len(words.starts) == len(words.ends) == len(words.tokens) == len(words.numbers)
-    assert all(start < end for start, end in zip(words.starts, words.ends, strict=True))
-    assert all(end <= start for end, start in zip(words.ends, words.starts[1:], strict=False))
+    assert len(words.char_starts) == len(words.char_ends) == len(words.tokens) == len(words.numbers)
+    assert all(start < end for start, end in zip(words.char_starts, words.char_ends, strict=True))
+    assert all(end <= start for end, start in zip(words.char_ends, words.char_starts[1:], strict=False))
     places = [place for tokens in words.tokens for place in tokens]
     assert all(words.tokens)
     assert places == sorted(set(places))
@@ -59,16 +59,16 @@ def check_order(words: Words) -> None:
 
 def range_by_scan(words: Words, start: int, end: int) -> tuple[int, int] | None:
     wanted = set(range(start, end))
-    hit = [n for n in range(len(words.starts)) if wanted & set(range(words.starts[n], words.ends[n]))]
+    hit = [n for n in range(len(words.char_starts)) if wanted & set(range(words.char_starts[n], words.char_ends[n]))]
     return (hit[0], hit[-1] + 1) if hit else None
 
 
 def check_round_trip(words: Words, data: st.DataObject) -> None:
     """Spans of words as characters are the same spans of words again."""
     for _ in range(5):
-        first = data.draw(st.integers(0, len(words.starts) - 1))
-        last = data.draw(st.integers(first, len(words.starts) - 1))
-        assert word_range(words, words.starts[first], words.ends[last]) == (first, last + 1)
+        first = data.draw(st.integers(0, len(words.char_starts) - 1))
+        last = data.draw(st.integers(first, len(words.char_starts) - 1))
+        assert word_range(words, words.char_starts[first], words.char_ends[last]) == (first, last + 1)
 
 
 @given(st.lists(odd_text, max_size=8))
@@ -88,17 +88,17 @@ def test_spans_of_the_tokenizers_words_survive_the_way_through_characters(
     row = encode(kinds[kind], text)
     words = find_words(row)
     check_order(words)
-    assert words.numbers == list(range(len(words.starts)))
+    assert words.numbers == list(range(len(words.char_starts)))
     assert sorted(place for tokens in words.tokens for place in tokens) == sorted(
         place for _, _, places in row.word_groups() for place in places
     )
-    for start, end, tokens in zip(words.starts, words.ends, words.tokens, strict=True):
+    for start, end, tokens in zip(words.char_starts, words.char_ends, words.tokens, strict=True):
         spans = [row.offsets[place] for place in tokens if row.offsets[place][0] < row.offsets[place][1]]
         assert (min(low for low, _ in spans), max(high for _, high in spans)) == (start, end)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     assert word_range(words, start, end) == range_by_scan(words, start, end)
-    if words.starts:
+    if words.char_starts:
         check_round_trip(words, data)
 
 
@@ -112,7 +112,9 @@ def test_spans_of_given_words_survive_the_way_through_characters(
     row = encode(kinds[kind], text)
     words = find_words(row, spans)
     check_order(words)
-    assert [(words.starts[i], words.ends[i]) for i in range(len(words.starts))] == [spans[n] for n in words.numbers]
+    assert [(words.char_starts[i], words.char_ends[i]) for i in range(len(words.char_starts))] == [
+        spans[n] for n in words.numbers
+    ]
     by_hand: dict[int, list[int]] = {}
     for place, (start, end) in enumerate(row.offsets):
         if row.texts[place] is not None and start < end:
@@ -120,7 +122,7 @@ def test_spans_of_given_words_survive_the_way_through_characters(
                 if low <= start < high:
                     by_hand.setdefault(number, []).append(place)
     assert dict(zip(words.numbers, words.tokens, strict=True)) == by_hand
-    if words.starts:
+    if words.char_starts:
         check_round_trip(words, data)
 
 
@@ -128,7 +130,7 @@ def test_words_that_share_a_character_are_one(kinds: dict[str, Tokenizer]) -> No
     row = encode(kinds["compatible"], "so … yes")
     assert len(row.word_groups()) == 5
     words = find_words(row)
-    assert (words.starts, words.ends, words.tokens) == ([0, 3, 5], [2, 4, 8], [[1], [2, 3, 4], [5]])
+    assert (words.char_starts, words.char_ends, words.tokens) == ([0, 3, 5], [2, 4, 8], [[1], [2, 3, 4], [5]])
 
 
 def test_given_words_of_which_the_tokenizer_keeps_nothing_are_left_out(kinds: dict[str, Tokenizer]) -> None:
@@ -136,7 +138,7 @@ def test_given_words_of_which_the_tokenizer_keeps_nothing_are_left_out(kinds: di
     words = find_words(encode(kinds["minilm"], text), spans)
     assert words.numbers == [0, 4]
     assert words.tokens == [[1], [2, 3, 4]]
-    assert (words.starts, words.ends) == ([0, 9], [3, 18])
+    assert (words.char_starts, words.char_ends) == ([0, 9], [3, 18])
 
 
 def test_tokens_of_no_given_word_are_left_out(kinds: dict[str, Tokenizer]) -> None:
@@ -155,7 +157,7 @@ def test_no_characters_and_blanks_between_words_hit_no_word(kinds: dict[str, Tok
     assert word_range(find_words(encode(kinds["minilm"], "")), 0, 5) is None
 
 
-def made_row(sizes: list[int | None], before: int = 1, after: int = 1) -> Encoded:
+def made_row(sizes: list[int | None], before: int = 1, after: int = 1) -> TokenizedRow:
     """A row of words of these many tokens (None: one token without a word) between special tokens."""
     words: list[int | None] = [None] * before
     for number, size in enumerate(sizes):
@@ -164,7 +166,7 @@ def made_row(sizes: list[int | None], before: int = 1, after: int = 1) -> Encode
     inner = range(before, len(words) - after)
     ids = [1000 + place for place in range(len(words))]
     texts = [0 if place in inner else None for place in range(len(words))]
-    return Encoded(ids, [0] * len(ids), 7, [(place, place + 1) for place in range(len(words))], texts, words)
+    return TokenizedRow(ids, [0] * len(ids), 7, [(place, place + 1) for place in range(len(words))], texts, words)
 
 
 rows = st.builds(
@@ -175,11 +177,11 @@ rows = st.builds(
 )
 
 
-def text_of(row: Encoded, window: Window) -> list[int]:
+def text_of(row: TokenizedRow, window: Window) -> list[int]:
     return [place for place in window.places if row.texts[place] is not None]
 
 
-def word_tokens(row: Encoded) -> list[list[int]]:
+def word_tokens(row: TokenizedRow) -> list[list[int]]:
     """The places of every word of the text, and of every token without a word."""
     places = [place for place, text in enumerate(row.texts) if text is not None]
     groups = groupby(places, lambda place: (row.words[place], place if row.words[place] is None else -1))
@@ -189,7 +191,7 @@ def word_tokens(row: Encoded) -> list[list[int]]:
 @settings(max_examples=400, deadline=None)
 @given(row=rows, limit=st.integers(5, 24), overlap=st.integers(0, 24))
 def test_windows_cover_the_row_in_order_within_the_limit_and_cut_no_word_that_fits(
-    row: Encoded, limit: int, overlap: int
+    row: TokenizedRow, limit: int, overlap: int
 ) -> None:
     windows = cut_windows(row, limit, overlap)
     special = [place for place, text in enumerate(row.texts) if text is None]
@@ -212,7 +214,7 @@ def test_windows_cover_the_row_in_order_within_the_limit_and_cut_no_word_that_fi
 @settings(max_examples=400, deadline=None)
 @given(row=rows, limit=st.integers(5, 24), overlap=st.integers(0, 24))
 def test_neighbours_share_what_was_asked_for_and_the_last_window_is_full(
-    row: Encoded, limit: int, overlap: int
+    row: TokenizedRow, limit: int, overlap: int
 ) -> None:
     windows = cut_windows(row, limit, overlap)
     assume(len(windows) > 1)
@@ -231,7 +233,7 @@ def test_neighbours_share_what_was_asked_for_and_the_last_window_is_full(
     assert len(texts[-1]) > room - max((size for size in sizes if size <= room), default=1)
 
 
-def owner_by_hand(row: Encoded, windows: list[Window], place: int) -> int:
+def owner_by_hand(row: TokenizedRow, windows: list[Window], place: int) -> int:
     """The window of one token, from the definition."""
     if row.texts[place] is None:
         return 0
@@ -254,7 +256,7 @@ def owner_by_hand(row: Encoded, windows: list[Window], place: int) -> int:
 @settings(max_examples=200, deadline=None)
 @given(row=rows, limit=st.integers(5, 24), overlap=st.integers(0, 24))
 def test_every_token_belongs_to_the_window_with_most_context_and_words_stay_together(
-    row: Encoded, limit: int, overlap: int
+    row: TokenizedRow, limit: int, overlap: int
 ) -> None:
     windows = cut_windows(row, limit, overlap)
     found = owners(row, windows)

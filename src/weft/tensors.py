@@ -30,17 +30,19 @@ class Batch:
     segments: Tensor  # (T,) 0 for the first text, 1 for the second of a pair
     positions: Tensor  # (T,) 0, 1, 2, … within each row
     row_of: Tensor  # (T,) the row each token belongs to
-    starts: Tensor  # (B,) where each row's first token lies
+    row_offsets: Tensor  # (B,) where each row's first token lies
     lengths: Tensor  # (B,) tokens of each row
     runs: tuple[tuple[int, int], ...]  # (rows, tokens per row) of each run of equal rows, in packed order
     task: str = ""
-    answers: tuple[int, ...] = ()  # of each example; one example may be several rows: a pair, a long text in windows
-    layout: Mapping[str, Tensor] = field(default_factory=dict)  # what the task needs to know of words, spans, …
+    outputs_per_example: tuple[
+        int, ...
+    ] = ()  # of each example; one example may be several rows: a pair, a long text in windows
+    indices: Mapping[str, Tensor] = field(default_factory=dict)  # what the task needs to know of words, spans, …
     gold: Tensor | None = None  # the answers of all examples end to end
 
     @property
     def rows(self) -> int:
-        return self.starts.shape[0]
+        return self.row_offsets.shape[0]
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
@@ -48,12 +50,12 @@ class Batch:
         return replace(
             self,
             **moved,
-            layout={name: value.to(device) for name, value in self.layout.items()},
+            indices={name: value.to(device) for name, value in self.indices.items()},
             gold=None if self.gold is None else self.gold.to(device),
         )
 
 
-_TENSORS = ("ids", "segments", "positions", "row_of", "starts", "lengths")
+_TENSORS = ("ids", "segments", "positions", "row_of", "row_offsets", "lengths")
 
 
 def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None, task: str = "") -> Batch:
@@ -68,16 +70,16 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
     row = torch.tensor(order)
     length = torch.tensor(sizes)
     packed_lengths = length[row]
-    packed_starts = packed_lengths.cumsum(0) - packed_lengths
+    packed_offsets = packed_lengths.cumsum(0) - packed_lengths
     ids = torch.tensor(list(chain.from_iterable(rows[i] for i in order)))
     return Batch(
         ids=ids,
         segments=torch.zeros_like(ids)
         if segments is None
         else torch.tensor(list(chain.from_iterable(segments[i] for i in order))),
-        positions=torch.arange(len(ids)) - packed_starts.repeat_interleave(packed_lengths),
+        positions=torch.arange(len(ids)) - packed_offsets.repeat_interleave(packed_lengths),
         row_of=row.repeat_interleave(packed_lengths),
-        starts=torch.empty_like(row).scatter_(0, row, packed_starts),
+        row_offsets=torch.empty_like(row).scatter_(0, row, packed_offsets),
         lengths=length,
         runs=tuple((len(list(group)), size) for size, group in groupby(sizes[i] for i in order)),
         task=task,
@@ -85,11 +87,11 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
 
 
 @dataclass(frozen=True)
-class Shown:
+class FirstTokenAttention:
     """Where each row's first token looks in one layer."""
 
     weights: Tensor  # (T, N) summing to 1 over the tokens of each row
-    pulled_by: Tensor | None = None  # (T, N) the label that pulled a token, -1 for none; only with label attention
+    winning_label: Tensor | None = None  # (T, N) the label that pulled a token, -1 for none; only with label attention
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ class States:
     tokens: Tensor  # (T, H) the last layer's states
     batch: Batch
     layers: Mapping[int, Tensor] = field(default_factory=dict)  # (T, H) each, only those asked for; 0 = embeddings
-    attention: Mapping[int, Shown] = field(default_factory=dict)  # only of the blocks asked for
+    attention: Mapping[int, FirstTokenAttention] = field(default_factory=dict)  # only of the blocks asked for
 
     def first(self) -> Tensor:
         """The state of each row's first token, (B, H)."""
-        return self.tokens[self.batch.starts]
+        return self.tokens[self.batch.row_offsets]
 
     def mean(self) -> Tensor:
         """The mean state of each row's tokens, (B, H)."""
@@ -113,7 +115,7 @@ class States:
 
     def row(self, index: int) -> Tensor:
         """The states of one row, (length, H)."""
-        start, length = int(self.batch.starts[index]), int(self.batch.lengths[index])
+        start, length = int(self.batch.row_offsets[index]), int(self.batch.lengths[index])
         return self.tokens[start : start + length]
 
 
@@ -123,12 +125,14 @@ class Scores:
 
     values: Tensor  # (R, O) the answers of all examples end to end
     sizes: tuple[int, ...]  # answers of each example
-    steps: Tensor | None = None  # (L + 1, L + 1) what going from one tag to the next adds, where a CRF has learned it
+    transitions: Tensor | None = (
+        None  # (L + 1, L + 1) what going from one tag to the next adds, where a CRF has learned it
+    )
 
     def detached(self) -> Scores:
         """The same as plain numbers in full precision, where decoding takes place."""
-        steps = None if self.steps is None else self.steps.detach().float().cpu()
-        return Scores(self.values.detach().float().cpu(), self.sizes, steps)
+        transitions = None if self.transitions is None else self.transitions.detach().float().cpu()
+        return Scores(self.values.detach().float().cpu(), self.sizes, transitions)
 
     @staticmethod
     def join(parts: Sequence[Scores], order: Sequence[int]) -> Scores:
@@ -137,7 +141,7 @@ class Scores:
         pieces = torch.cat([part.values for part in parts]).split(sizes)
         placed = sorted(zip(order, pieces, sizes, strict=True), key=lambda one: one[0])
         values = torch.cat([piece for _, piece, _ in placed])
-        return Scores(values, tuple(size for _, _, size in placed), parts[0].steps)
+        return Scores(values, tuple(size for _, _, size in placed), parts[0].transitions)
 
 
 def softmax_per_row(scores: Tensor, batch: Batch) -> Tensor:

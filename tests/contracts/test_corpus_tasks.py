@@ -20,28 +20,28 @@ import torch
 import weft
 from weft.checkpoints.hf import digest, read_file
 from weft.config.training import Batching
-from weft.corpus.rows import DrawnRows
-from weft.data.records import Content, Example
+from weft.corpus.rows import ResampledRows
+from weft.data.records import Example, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.network import Network, load_network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.corpus import HiddenTask
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.corpus import MaskedTask
+from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import Batch, Scores
 from weft.training.interrupt import Interrupted
-from weft.training.progress import Watcher
-from weft.training.task_batches import TaskRows
+from weft.training.progress import Callback
+from weft.training.task_batches import TaskBatches
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 TRAINING = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3, "baselines": False}
 
 
 def document(number: int, sentences: int = 6) -> str:
-    chance = random.Random(number)
-    drawn = (" ".join(chance.choices(WORDS, k=chance.randint(2, 6))) for _ in range(sentences))
+    rng = random.Random(number)
+    drawn = (" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(sentences))
     return "".join(f"{sentence.capitalize()}.\n" for sentence in drawn)
 
 
@@ -64,15 +64,15 @@ def name_of(options: dict[str, Any]) -> str:
     return " ".join(str(key if value is True else value) for key, value in options.items())
 
 
-class Stop(Watcher):
+class Stop(Callback):
     """Asks for a stop after so many steps."""
 
     def __init__(self, after: int) -> None:
-        self.after, self.steps = after, 0
+        self.after, self.transitions = after, 0
 
     def step(self, epoch: str, task: str, loss: float, rows: int) -> None:
-        self.steps += 1
-        if self.steps == self.after:
+        self.transitions += 1
+        if self.transitions == self.after:
             signal.raise_signal(signal.SIGINT)
 
 
@@ -94,17 +94,17 @@ class Case:
         torch.manual_seed(seed)
         return Network(source.encoder, source.tokenizer, {"t": self.task}, {"t": self.task.learn(())}).eval()
 
-    def rows(self, network: Network, seed: int = 13) -> DrawnRows:
-        reader = CorpusReader(network.tokenizer, network.encoder.config.max_length, self.folder / "cache")
+    def rows(self, network: Network, seed: int = 13) -> ResampledRows:
+        reader = CorpusLoader(network.tokenizer, network.encoder.config.max_length, self.folder / "cache")
         return reader.rows(self.task, self.folder / "train.txt", seed)
 
     def batch(self, network: Network, rows: Sequence[Example]) -> Batch:
-        readings = network.encode("t", rows)
-        gold = torch.cat(network.targets["t"].golds(rows, readings))
-        return replace(network.collate("t", readings), gold=gold)
+        tokenized = network.encode("t", rows)
+        gold = torch.cat(network.targets["t"].golds(rows, tokenized))
+        return replace(network.collate("t", tokenized), gold=gold)
 
     def train(
-        self, name: str, watcher: Watcher | None = None, resume: bool = False, seed: int = 13, **training: Any
+        self, name: str, callback: Callback | None = None, resume: bool = False, seed: int = 13, **training: Any
     ) -> Path:
         weft.train(
             {
@@ -116,7 +116,7 @@ class Case:
             data=self.folder,
             seed=seed,
             device="cpu",
-            watcher=watcher or Watcher(),
+            callback=callback or Callback(),
             resume=resume,
         )
         return self.folder / name
@@ -129,18 +129,18 @@ def case(request: pytest.FixtureRequest, small_encoder: str, tmp_path: Path) -> 
     return Case(request.param, small_encoder, tmp_path)
 
 
-def scores(network: Network, rows: Sequence[Content]) -> Scores:
+def scores(network: Network, rows: Sequence[Input]) -> Scores:
     return score(network, {"t": network.encode("t", rows)})["t"]
 
 
 def plain(row: Example) -> list[Any]:
     """A drawn row as it can be compared."""
     assert row.tokens is not None
-    return [[part.tolist() for part in row.tokens.ids], row.tokens.chance, row.gold, row.line]
+    return [[part.tolist() for part in row.tokens.ids], row.tokens.seed, row.gold, row.line]
 
 
 def shown_to_encoder(network: Network, rows: Sequence[Example]) -> list[list[int]]:
-    return [list(reading.rows[0].ids) for reading in network.encode("t", rows)]
+    return [list(tokenized_example.rows[0].ids) for tokenized_example in network.encode("t", rows)]
 
 
 def weights(folder: Path) -> str:
@@ -179,7 +179,7 @@ def test_every_parameter_gets_a_gradient_the_tied_embeddings_twice(case: Case) -
     assert not missing
     words = network.encoder.embeddings.words.weight
     assert words.grad is not None
-    if isinstance(case.task, HiddenTask):  # as output layer, every token has a gradient, seen or not
+    if isinstance(case.task, MaskedTask):  # as output layer, every token has a gradient, seen or not
         assert words.grad.any(1).all()
     names = [name for name, _ in network.named_parameters()]
     assert sum(tuple(p.shape) == tuple(words.shape) for p in network.parameters()) == 1, names
@@ -212,7 +212,7 @@ def test_it_learns_a_small_corpus_by_heart(case: Case) -> None:
     assert values[-1] < values[0] / 5
     result = evaluate(network, {"t": rows}, intervals=False)["t"]
     assert result.measures.scores["accuracy"] > 0.9
-    if isinstance(case.task, HiddenTask):
+    if isinstance(case.task, MaskedTask):
         perplexities = [value for name, value in result.measures.scores.items() if name.endswith("perplexity")]
         assert np.log(perplexities).sum() == pytest.approx(compute(network(batch), batch).item(), abs=1e-4)
 
@@ -220,7 +220,7 @@ def test_it_learns_a_small_corpus_by_heart(case: Case) -> None:
 def test_turns_are_drawn_anew_and_equal_ones_equal(case: Case) -> None:
     network = case.network()
     rows = case.rows(network)
-    first, again, second = rows.drawn(0), case.rows(network).drawn(0), rows.drawn(1)
+    first, again, second = rows.at_epoch(0), case.rows(network).at_epoch(0), rows.at_epoch(1)
     assert [plain(one) for one in first] == [plain(one) for one in again]
     assert shown_to_encoder(network, first) == shown_to_encoder(network, again)
     assert shown_to_encoder(network, first) != shown_to_encoder(network, second)
@@ -235,7 +235,7 @@ def test_rows_are_never_longer_than_promised_and_batches_count_their_special_tok
     rows = case.rows(network)
     sizes = [len(ids) for ids in shown_to_encoder(network, rows)]
     assert max(sizes) <= network.max_length("t") == 32
-    stream = TaskRows(network, "t", rows, Batching(batch_tokens=60), 13)
+    stream = TaskBatches(network, "t", rows, Batching(batch_tokens=60), 13)
     for _ in range(2 * len(stream)):
         batch = stream.next()
         assert len(batch.ids) <= 60 or batch.rows == 1
@@ -244,15 +244,15 @@ def test_rows_are_never_longer_than_promised_and_batches_count_their_special_tok
 def test_training_sees_every_row_of_a_turn_as_that_turn_draws_it(case: Case) -> None:
     network = case.network()
     rows = case.rows(network)
-    stream = TaskRows(network, "t", rows, Batching(batch_size=4), 13)
+    stream = TaskBatches(network, "t", rows, Batching(batch_size=4), 13)
     for turn in range(3):
         seen: list[list[int]] = []
         while not seen or stream.place[1] < len(stream.batches):
             batch = stream.next()
-            starts = batch.starts.tolist()
+            starts = batch.row_offsets.tolist()
             seen += [batch.ids[s : s + n].tolist() for s, n in zip(starts, batch.lengths.tolist(), strict=True)]
         assert stream.place[0] == turn
-        assert sorted(seen) == sorted(shown_to_encoder(network, rows.drawn(turn)))
+        assert sorted(seen) == sorted(shown_to_encoder(network, rows.at_epoch(turn)))
 
 
 def test_the_seed_decides_every_weight(case: Case) -> None:
@@ -265,11 +265,11 @@ def test_the_seed_decides_every_weight(case: Case) -> None:
 def test_a_run_resumed_in_the_middle_of_a_turn_ends_with_the_same_bits(case: Case, turn: int) -> None:
     through = case.train("through")
     with pytest.raises(Interrupted):
-        case.train("broken", watcher=Stop(2 + turn * history(through)[0]["step"]))
+        case.train("broken", callback=Stop(2 + turn * history(through)[0]["step"]))
     broken = case.train("broken", resume=True)
     assert history(broken) == history(through)
     assert weights(broken) == weights(through)
-    curves = [json.loads((folder / "report.json").read_text())["curve"] for folder in (broken, through)]
+    curves = [json.loads((folder / "report.json").read_text())["loss_history"] for folder in (broken, through)]
     assert curves[0] == curves[1]
     assert history(through)[0]["step"] > 2
 

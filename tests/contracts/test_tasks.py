@@ -19,7 +19,7 @@ from torch import Tensor
 
 import weft
 from weft.checkpoints.hf import digest, read_file
-from weft.data.records import Content, Example, Gold
+from weft.data.records import Example, Gold, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.network import Network, load_network
@@ -32,7 +32,7 @@ from weft.tasks.base.pair import PairTask
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, Scores
 from weft.tokenization.words import join_words
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 
@@ -106,8 +106,8 @@ class Case:
 
     def examples(self, rows: int = 32, seed: int = 0) -> list[Example]:
         """Texts of different lengths at random, and answers in turn."""
-        chance = random.Random(seed)
-        drawn = (chance.choices(WORDS, k=chance.randint(2, 6)) for _ in range(10_000))
+        rng = random.Random(seed)
+        drawn = (rng.choices(WORDS, k=rng.randint(2, 6)) for _ in range(10_000))
         distinct = dict.fromkeys(map(tuple, drawn))  # the same text with two answers could not be learned
         texts = list(zip(*[iter(distinct)] * 2, strict=False))[:rows]
         if isinstance(self.task, WordTask):
@@ -125,7 +125,7 @@ class Case:
         assert key in MARKS, f"the contract of tasks does not know what {key!r} is answered with: add it to MARKS"
         text, places = join_words(words)
         marks = [mark for mark in MARKS[key][row % len(MARKS[key])] if mark[1] < len(words)]
-        if self.task.reads_marks:
+        if self.task.reads_spans:
             related = tuple((places[head], places[tail], label) for head, tail, label in marks)
             return Example((text,), related, row + 1, spans=tuple((*place, "word") for place in places[:2]))
         gold = tuple((places[first][0], places[last][1], label) for first, last, label in marks)
@@ -140,14 +140,14 @@ class Case:
 
     def batch(self, network: Network) -> Batch:
         """All rows with their gold answers."""
-        readings = network.encode("t", self.examples())
-        gold = torch.cat(network.targets["t"].golds(self.examples(), readings))
-        return replace(network.collate("t", readings), gold=gold)
+        tokenized = network.encode("t", self.examples())
+        gold = torch.cat(network.targets["t"].golds(self.examples(), tokenized))
+        return replace(network.collate("t", tokenized), gold=gold)
 
     def write(self, path: Path, rows: list[Example]) -> str:
         columns = self.task.text_columns()
         lines = [{**dict(zip(columns, one.texts, strict=True)), self.task.gold_column(): one.gold} for one in rows]
-        if self.task.reads_marks:
+        if self.task.reads_spans:
             for line, one in zip(lines, rows, strict=True):
                 places = [(start, end) for start, end, _ in one.spans or ()]
                 related: Any = one.gold
@@ -173,7 +173,7 @@ class Case:
             data=folder,
             seed=seed,
             device="cpu",
-            watcher=Watcher(),
+            callback=Callback(),
         )
         return output
 
@@ -198,7 +198,7 @@ def as_gold(one: dict[str, Any]) -> tuple[Any, ...]:
     return one["start"], one["end"], one["label"]
 
 
-def scores(network: Network, rows: Sequence[Content]) -> Scores:
+def scores(network: Network, rows: Sequence[Input]) -> Scores:
     return score(network, {"t": network.encode("t", rows)})["t"]
 
 
@@ -206,17 +206,17 @@ def perfect(network: Network, case: Case) -> Tensor:
     """Scores that say exactly what the gold answers are."""
     target, gold = network.targets["t"], case.batch(network).gold
     assert gold is not None
-    if target.fits == "label":
+    if target.target_type == "label":
         return torch.nn.functional.one_hot(gold, target.outputs(case.task.default_loss())) * 20.0
-    if target.fits == "labels":
+    if target.target_type == "labels":
         return (gold * 2 - 1) * 20.0
     unit = (gold - target.low) / (target.high - target.low)  # type: ignore[attr-defined]
     ways = {
         "sigmoid": torch.logit(unit, eps=1e-9),
         "cosine": unit,
-        "linear": (gold - target.mean) / target.spread,  # type: ignore[attr-defined]
+        "linear": (gold - target.mean) / target.std,  # type: ignore[attr-defined]
     }
-    return ways[target.bound].unsqueeze(1)  # type: ignore[attr-defined]
+    return ways[target.activation].unsqueeze(1)  # type: ignore[attr-defined]
 
 
 def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
@@ -275,7 +275,7 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     assert loaded.targets == network.targets
     assert torch.equal(scores(loaded, rows).values, scores(network, rows).values)
     given = [one.texts if len(one.texts) == 2 else one.texts[0] for one in rows]
-    if case.task.reads_marks:  # a bare text has no marks to ask about
+    if case.task.reads_spans:  # a bare text has no marks to ask about
         return
     assert weft.load(tmp_path / "elsewhere").predict(given, "t") == weft.Model(network).predict(given, "t")
 
@@ -283,14 +283,14 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
 def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
     network = case.network()
     target, golds = network.targets["t"], [one.gold for one in case.examples()]
-    readings = network.encode("t", case.examples())
-    answers = network.collate("t", readings).answers
-    steps = network.steps["<t>"]() if "<t>" in network.steps else None
-    predictions = target.predictions(Scores(perfect(network, case), answers, steps), readings)
+    tokenized = network.encode("t", case.examples())
+    answers = network.collate("t", tokenized).outputs_per_example
+    steps = network.transitions["<t>"]() if "<t>" in network.transitions else None
+    predictions = target.predictions(Scores(perfect(network, case), answers, steps), tokenized)
     if isinstance(target, RowTarget):
-        key = {"label": "label", "labels": "labels", "score": "score"}[target.fits]
-        found = [tuple(one[key]) if target.fits == "labels" else one[key] for one in predictions]
-        assert found == (pytest.approx(golds, abs=1e-5) if target.fits == "score" else golds)
+        key = {"label": "label", "labels": "labels", "score": "score"}[target.target_type]
+        found = [tuple(one[key]) if target.target_type == "labels" else one[key] for one in predictions]
+        assert found == (pytest.approx(golds, abs=1e-5) if target.target_type == "score" else golds)
     else:
         assert [sorted(map(as_gold, one)) for one in predictions] == [sorted(gold) for gold in golds]  # type: ignore[arg-type]
     assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)

@@ -55,9 +55,9 @@ def lookup_tags(train: Sequence[tuple[Sequence[str], Sequence[str]]], rows: Sequ
     overall: Counter[str] = Counter()
     for count in counts.values():
         overall.update(count)
-    usual = _commonest(overall)
+    most_common = _commonest(overall)
     known = {word: _commonest(count) for word, count in counts.items()}
-    return [[known.get(word.casefold(), usual) for word in words] for words in rows]
+    return [[known.get(word.casefold(), most_common) for word in words] for words in rows]
 
 
 class _Piece(NamedTuple):
@@ -129,11 +129,11 @@ def _grow(memory: _Wording, pieces: Sequence[_Piece]) -> _Wording:
 
 def _mark(memory: _Wording, pieces: Sequence[_Piece]) -> list[Span]:
     """The spans of one text: occurrences of wordings that are spans as a rule, longest first and without overlaps."""
-    usual = [occurrence for occurrence in _occurrences(memory, pieces) if occurrence[2].balance >= 0]
-    usual.sort(key=lambda occurrence: (-occurrence[2].size, occurrence[0]))
+    most_common = [occurrence for occurrence in _occurrences(memory, pieces) if occurrence[2].balance >= 0]
+    most_common.sort(key=lambda occurrence: (-occurrence[2].size, occurrence[0]))
     taken: set[int] = set()  # pieces
     marked: list[Span] = []
-    for first, last, wording in usual:
+    for first, last, wording in most_common:
         places = range(first, last + 1)
         if taken.isdisjoint(places):
             taken.update(places)

@@ -1,4 +1,4 @@
-"""The head that tells hidden words, as each family writes it down: read where a checkpoint has one, and written back.
+"""The head that tells masked words, as each family writes it down: read where a checkpoint has one, and written back.
 
 Its output matrix is the word embeddings, which are the encoder's; only what stands before it, and its bias, are here.
 """
@@ -102,7 +102,7 @@ def read_vocabulary_head(folder: Path, config: EncoderConfig) -> dict[str, Tenso
     ]
     if wrong:
         raise CheckpointError(
-            f"{folder}: the head for hidden words does not belong to this encoder: {'; '.join(wrong)}. Use the "
+            f"{folder}: the head for masked words does not belong to this encoder: {'; '.join(wrong)}. Use the "
             f"{CONFIG} that came with the weights",
             mismatched=wrong,
         )

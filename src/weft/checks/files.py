@@ -11,12 +11,12 @@ from typing import Any
 
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
 from weft.data.formats import Row, read_rows
-from weft.data.records import Content, Example, Gold
+from weft.data.records import Example, Gold, Input
 from weft.errors import DataError
 from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.corpus import CorpusTask
-from weft.tasks.base.examples import read_content, reduce_rows
+from weft.tasks.base.examples import read_input, reduce_rows
 from weft.tasks.base.loading import corpus_faults
 
 
@@ -48,34 +48,34 @@ def find_lost_corpora(tasks: Mapping[str, Task], base: Path) -> Iterator[Finding
             yield from (Finding("fault", f"tasks.{name}.{part}", str(fault)) for fault in faults)
 
 
-def divide(name: str, task: Task, files: Mapping[str, Part], aside: Collection[int], seed: int) -> dict[str, Part]:
-    """The parts as training will see them: the lines of `data.lines_aside` as dev, and training rows cut."""
+def divide(name: str, task: Task, files: Mapping[str, Part], held_out: Collection[int], seed: int) -> dict[str, Part]:
+    """The parts as training will see them: the lines of `data.held_out_lines` as dev, and training rows cut."""
     if (train := files.get("train")) is None:
         return dict(files)
     rows, parts = train.rows, dict(files)
     if not isinstance(task.dev, str):
-        dev = replace(train, place=f"tasks.{name}.dev", rows=[row for row in rows if row.line in aside])
-        parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in aside]
+        dev = replace(train, place=f"tasks.{name}.dev", rows=[row for row in rows if row.line in held_out])
+        parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in held_out]
     parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
     return parts
 
 
 def _read_part(task: Task, place: str, file: str, base: Path) -> tuple[Part, list[Finding]]:
     path, broken = base / file, []
-    reading = _Reading(task, path)
+    tokenized_example = _Reading(task, path)
     try:
         for row in read_rows(path):
-            reading.take(row)
-            if reading.hopeless:
+            tokenized_example.take(row)
+            if tokenized_example.hopeless:
                 break
     except DataError as error:
         where = f"{path}, line {error.line}" if error.line else str(path)
         said = without_long_values(str(error).removeprefix(f"{where}: "))
-        unread = "; what follows was not checked" if reading.lines else ""
+        unread = "; what follows was not checked" if tokenized_example.lines else ""
         broken = [Finding("fault", place, f"{where}: {said}{unread}")]
-    complete = bool(reading.rows) and not (broken or reading.hopeless or reading.absent)
-    part = Part(place, file, reading.rows, complete)
-    return part, broken if broken and not reading.lines else [*broken, *reading.findings(part)]
+    complete = bool(tokenized_example.rows) and not (broken or tokenized_example.hopeless or tokenized_example.absent)
+    part = Part(place, file, tokenized_example.rows, complete)
+    return part, broken if broken and not tokenized_example.lines else [*broken, *tokenized_example.findings(part)]
 
 
 class _Reading:
@@ -91,7 +91,7 @@ class _Reading:
         self.texts: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
         self.answers: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
         self.refused: dict[str, str] = {}  # the problem of each wrong answer
-        self.mended: Counter[str] = Counter()
+        self.repairs: Counter[str] = Counter()
 
     @property
     def hopeless(self) -> bool:
@@ -110,17 +110,17 @@ class _Reading:
         for name in absent:
             self.absent[name].append(row.line)
         if not absent:
-            content = self._content(row, columns)
-            gold = self._gold(cell, content, row.line)
-            if gold is not None and content is not None:
-                texts, words, spans = content.texts, content.words, content.spans
+            input = self._content(row, columns)
+            gold = self._gold(cell, input, row.line)
+            if gold is not None and input is not None:
+                texts, words, spans = input.texts, input.words, input.spans
                 self.rows.append(Example(texts, gold, row.line, words=words, spans=spans))
 
-    def _gold(self, cell: Any, content: Content | None, line: int) -> Gold | None:
+    def _gold(self, cell: Any, input: Input | None, line: int) -> Gold | None:
         if isinstance(cell, str) and cell != cell.strip():
             self.padded.append(line)
         if self.task.takes_words:
-            return None if content is None else self._marks(cell, content, line)
+            return None if input is None else self._marks(cell, input, line)
         if str(cell) not in self.refused:
             try:
                 return self.task.read_gold(cell)
@@ -129,20 +129,20 @@ class _Reading:
         self.answers[self.column, self.refused[str(cell)]].append(line)
         return None
 
-    def _marks(self, cell: Any, content: Content, line: int) -> Gold | None:
+    def _marks(self, cell: Any, input: Input, line: int) -> Gold | None:
         """What is marked in a text, mended where the task asks for that; what is wrong is told without its place."""
         try:
-            cell, mended = self.task.mend(cell, content, self.column)
-            gold = self.task.read_gold(cell, content, self.column)
+            cell, repairs = self.task.repair_cell(cell, input, self.column)
+            gold = self.task.read_gold(cell, input, self.column)
         except ValueError as error:
             self.answers[self.column, _anywhere(without_long_values(str(error)))].append(line)
             return None
-        self.mended += mended
+        self.repairs += repairs
         return gold
 
-    def _content(self, row: Row, columns: Sequence[str]) -> Content | None:
+    def _content(self, row: Row, columns: Sequence[str]) -> Input | None:
         try:
-            return read_content(self.task, row, self.path)
+            return read_input(self.task, row, self.path)
         except DataError as error:
             column = error.column or columns[0]
             problem = str(error).removeprefix(f"{self.path}, line {row.line}, column {column!r}: ")
@@ -162,7 +162,7 @@ class _Reading:
         elif self.blank:
             said = f"{share(len(self.blank), self.lines)} rows have no answer and are passed over"
             yield part.finding("note", said, self.blank, self.column)
-        for said, count in self.mended.items():
+        for said, count in self.repairs.items():
             yield part.finding("note", f"{count:,} {said} (repair)")
         if self.padded:
             said = f"{len(self.padded):,} answers have blanks at their ends, which are ignored"

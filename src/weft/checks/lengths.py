@@ -36,5 +36,7 @@ def find_cut_texts(
 def _cut_lines(task: Task, part: Part, tokenizer: Tokenizer, limit: int) -> Iterator[int]:
     for start in range(0, len(part.rows), _CHUNK):
         rows = part.rows[start : start + _CHUNK]
-        readings = task.encode(rows, tokenizer, limit)
-        yield from (row.line for row, reading in zip(rows, readings, strict=True) if reading.dropped)
+        tokenized = task.encode(rows, tokenizer, limit)
+        yield from (
+            row.line for row, tokenized_example in zip(rows, tokenized, strict=True) if tokenized_example.dropped
+        )

@@ -14,7 +14,7 @@ from weft.checks.settings import find_odd_batches, find_odd_settings, find_unfit
 from weft.checks.spans import find_lost_marks
 from weft.config.experiment import Experiment
 from weft.targets import Target
-from weft.tasks.base.examples import lines_aside
+from weft.tasks.base.examples import held_out_lines
 from weft.tokenization.tokenizer import Tokenizer
 
 
@@ -28,10 +28,10 @@ class Survey:
 
 def check(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_length: int | None) -> list[Finding]:
     """All findings, faults first; see `survey`."""
-    return survey(experiment, base, tokenizer, max_length).findings
+    return run_checks(experiment, base, tokenizer, max_length).findings
 
 
-def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_length: int | None) -> Survey:
+def run_checks(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_length: int | None) -> Survey:
     """All findings, and the rows they are about.
 
     Args:
@@ -48,10 +48,10 @@ def survey(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, max_
     found += find_lost_corpora(experiment.tasks, base)
     read = {name: read_files(name, task, base) for name, task in labelled.items()}
     train_rows = {name: files["train"].rows for name, (files, _) in read.items() if "train" in files}
-    aside = lines_aside(experiment.tasks, train_rows, experiment.seed)
+    held_out = held_out_lines(experiment.tasks, train_rows, experiment.seed)
     for name, task in labelled.items():
         files, faults = read[name]
-        tasks[name] = parts = divide(name, task, files, aside.get(name, ()), experiment.seed)
+        tasks[name] = parts = divide(name, task, files, held_out.get(name, ()), experiment.seed)
         train = parts.get("train")
         found += faults
         for part in files.values():

@@ -89,7 +89,7 @@ def find_unfit_heads(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -
             continue
         other = first.setdefault(task.head.share, name)
         differences = ["their options differ"] if task.head != tasks[other].head else []
-        if task.inputs(_WIDTH) != tasks[other].inputs(_WIDTH):
+        if task.feature_size(_WIDTH) != tasks[other].feature_size(_WIDTH):
             differences.append("they read different numbers of vectors; compare `encode` and `features`")
         if name in targets and other in targets:
             here, there = (targets[one].outputs(loss_of(tasks[one])) for one in (name, other))

@@ -37,7 +37,7 @@ def check(
     from rich.text import Text
 
     from weft.checks.findings import SEVERITIES, Finding
-    from weft.checks.run import survey
+    from weft.checks.run import run_checks
     from weft.config.document import data_folder, read_experiment
     from weft.errors import WeftError
 
@@ -49,7 +49,7 @@ def check(
         tokenizer, limit = _read_tokenizer(experiment.encoder)
     except WeftError as error:
         found.append(Finding("fault", "encoder.from", str(error)))
-    surveyed = survey(experiment, data_folder(config.parent, experiment, data), tokenizer, limit)
+    surveyed = run_checks(experiment, data_folder(config.parent, experiment, data), tokenizer, limit)
     found += surveyed.findings
     for name, parts in surveyed.parts.items():
         if any(part.rows for part in parts.values()):

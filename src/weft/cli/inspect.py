@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.data.records import Content, Prediction
+    from weft.data.records import Input, Prediction
     from weft.model.inspect import Inspection, ReadRow, ReadText, Word
     from weft.model.network import Network
 
@@ -80,15 +80,15 @@ def inspect(
         console.print(f"page with the texts → {output}", markup=False, soft_wrap=True)
 
 
-def _content(cells: Sequence[Any]) -> Content:
+def _content(cells: Sequence[Any]) -> Input:
     """What stands in the cells of a row that is known to be sound: a text, two, or the words of one."""
-    from weft.data.records import Content
+    from weft.data.records import Input
     from weft.tokenization.words import join_words
 
     if isinstance(cells[0], list):
         text, words = join_words(cells[0])
-        return Content((text,), words=words)
-    return Content(tuple(cells))
+        return Input((text,), words=words)
+    return Input(tuple(cells))
 
 
 def _check_page(output: Path) -> None:
@@ -219,8 +219,8 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
     about = " + ".join(one.explained)
     if isinstance(one.prediction, list) and about:
         about = "what was marked" if one.prediction else f"{about} (likeliest, but not given)"
-    if toward := named("attribution", -1):
-        sentences.append(f"for {about or 'a higher score'}: {toward}")
+    if attribution := named("attribution", -1):
+        sentences.append(f"for {about or 'a higher score'}: {attribution}")
     if against := named("attribution", 1):
         sentences.append(f"{f'against {about}' if about else 'for a lower score'}: {against}")
     return sentences + cut(row)
@@ -231,6 +231,8 @@ def _name(name: str, word: Word, key: str) -> str:
 
     share = percent(abs(getattr(word, key)))
     pulled = (
-        f" ← {word.pulled_by} {percent(word.pulls[word.pulled_by])}" if word.pulled_by and key == "attention" else ""
+        f" ← {word.winning_label} {percent(word.label_shares[word.winning_label])}"
+        if word.winning_label and key == "attention"
+        else ""
     )
     return f"{name} {share}{pulled}"

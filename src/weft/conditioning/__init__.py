@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 from torch import nn
 
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.errors import ConfigError
 from weft.spec import Spec
@@ -31,13 +31,13 @@ Parts = Annotated[tuple[Literal["q", "k", "v"], ...], Field(min_length=1), After
 
 
 @dataclass(frozen=True)
-class Blueprint:
+class NetworkShape:
     """What a method may know of the network it is built for."""
 
     config: EncoderConfig
     tasks: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the tasks that have labels
-    several: frozenset[str] = frozenset()  # tasks whose rows may carry several labels
+    multilabel: frozenset[str] = frozenset()  # tasks whose rows may carry several labels
     siamese: frozenset[str] = frozenset()  # tasks whose two texts are rows of their own
 
 
@@ -47,18 +47,18 @@ class Conditioning(Spec, root=True):
     reads_first_token: ClassVar[bool] = False  # whether it changes what the first token gathers, so that tasks read it
 
     @abstractmethod
-    def build(self, blueprint: Blueprint) -> Seams:
+    def build(self, shape: NetworkShape) -> Conditioner:
         """The module that speaks to the encoder through its seams."""
 
 
-def slot(task: str) -> str:
+def task_key(task: str) -> str:
     """The name of a task's own part in a module; the brackets keep it apart from torch's own attributes."""
     return f"<{task}>"
 
 
 def per_task(tasks: Iterable[str], build: Callable[[str], nn.Module]) -> nn.ModuleDict:
     """A module for each task, found by `slot`."""
-    return nn.ModuleDict({slot(task): build(task) for task in tasks})
+    return nn.ModuleDict({task_key(task): build(task) for task in tasks})
 
 
 def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:

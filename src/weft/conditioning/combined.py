@@ -10,9 +10,9 @@ import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning
+from weft.conditioning import Conditioning, NetworkShape
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Readout, Seams
+from weft.encoder.conditioner import Conditioner, Readout
 from weft.tensors import Batch, States
 
 
@@ -42,14 +42,14 @@ class Combined(Conditioning):
             raise ValueError("none cannot be combined with a method; leave it out")
         return self
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return CombinedSeams([method.build(blueprint) for method in self.methods])
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return CombinedConditioner([method.build(shape) for method in self.methods])
 
 
-class CombinedSeams(Seams):
+class CombinedConditioner(Conditioner):
     """Each seam goes through all methods in turn."""
 
-    def __init__(self, methods: Sequence[Seams]) -> None:
+    def __init__(self, methods: Sequence[Conditioner]) -> None:
         super().__init__()
         self.methods = nn.ModuleList(methods)
 
@@ -69,16 +69,16 @@ class CombinedSeams(Seams):
         found = (method.at_readout(q_first, k, v, layer, batch) for method in self._all())
         return next((readout for readout in found if readout is not None), None)
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
-        return _sum([method.beside(x, index, batch) for method in self._all()])
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        return _sum([method.at_block(x, index, batch) for method in self._all()])
 
     def at_output(self, states: States) -> States:
         for method in self._all():
             states = method.at_output(states)
         return states
 
-    def pass_key(self, task: str) -> Hashable:
-        return tuple(method.pass_key(task) for method in self._all())
+    def encoder_key(self, task: str) -> Hashable:
+        return tuple(method.encoder_key(task) for method in self._all())
 
     def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
         return _sum([method.extra_loss(task, head) for method in self._all()])
@@ -87,8 +87,8 @@ class CombinedSeams(Seams):
         for method in self._all():
             method.start(words, class_means)
 
-    def _all(self) -> list[Seams]:
-        return [method for method in self.methods if isinstance(method, Seams)]
+    def _all(self) -> list[Conditioner]:
+        return [method for method in self.methods if isinstance(method, Conditioner)]
 
 
 def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:

@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, slot
+from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention, first_token_scores
-from weft.encoder.conditioner import Readout, Seams
+from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.dropout import dropout
 from weft.errors import ConfigError
 from weft.tensors import Batch, softmax_per_row
@@ -39,39 +39,39 @@ class LabelAttention(Conditioning):
     """λ: weight of the loss by which each label's embedding must be classified as that label."""
     layers: Layers = "all"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        known = {task: set(names) for task, names in blueprint.labels.items()}
-        strange = [
+    def build(self, shape: NetworkShape) -> Conditioner:
+        known = {task: set(names) for task, names in shape.labels.items()}
+        unknown = [
             f"{task}.{label}"
             for task, words in self.keywords.items()
             for label in words
             if label not in known.get(task, ())
         ]
-        if strange:
-            raise ConfigError(f"conditioning.keywords: no task has the label {', '.join(strange)}; write TASK.LABEL")
-        return LabelSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
+        if unknown:
+            raise ConfigError(f"conditioning.keywords: no task has the label {', '.join(unknown)}; write TASK.LABEL")
+        return LabelConditioner(self, shape, chosen_layers(self.layers, shape.config))
 
 
-class LabelSeams(Seams):
+class LabelConditioner(Conditioner):
     """The label embeddings and their two effects: on the first token's attention, and on the loss."""
 
-    def __init__(self, options: LabelAttention, blueprint: Blueprint, layers: Sequence[int]) -> None:
+    def __init__(self, options: LabelAttention, shape: NetworkShape, layers: Sequence[int]) -> None:
         super().__init__()
         self.options, self.layers = options, frozenset(layers)
-        self.names, self.several, self.siamese = dict(blueprint.labels), blueprint.several, blueprint.siamese
-        width, spread = blueprint.config.hidden_size, blueprint.config.initializer_range
+        self.names, self.multilabel, self.siamese = dict(shape.labels), shape.multilabel, shape.siamese
+        width, std = shape.config.hidden_size, shape.config.initializer_range
         self.labels = nn.ParameterDict(
-            {slot(task): nn.Parameter(torch.randn(len(names), width) * spread) for task, names in self.names.items()}
+            {task_key(task): nn.Parameter(torch.randn(len(names), width) * std) for task, names in self.names.items()}
         )
 
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         if batch.task not in self.names or layer.index not in self.layers:
             return None
         own = first_token_scores(q_first, k, batch)
-        queries = layer.split_heads(layer.query(self.labels[slot(batch.task)])) * k.shape[-1] ** -0.5  # (L, N, D)
+        queries = layer.split_heads(layer.query(self.labels[task_key(batch.task)])) * k.shape[-1] ** -0.5  # (L, N, D)
         by_label = queries.transpose(0, 1) @ k.permute(1, 2, 0)  # (N, L, T): tokens last, for speed
         best, label = (found.T for found in by_label.max(1))
-        best = best.index_fill(0, batch.starts, -torch.inf)  # the first token's score for itself stays
+        best = best.index_fill(0, batch.row_offsets, -torch.inf)  # the first token's score for itself stays
         weights = softmax_per_row(torch.maximum(own, best), batch)
         pulled = torch.where(best > own, label, -1)
         used = dropout(weights, layer.p) if layer.training else weights
@@ -85,9 +85,9 @@ class LabelSeams(Seams):
         """
         if task not in self.names or not self.options.weight or task in self.siamese:
             return None
-        scores = head(self.labels[slot(task)])
+        scores = head(self.labels[task_key(task)])
         count = len(self.names[task])
-        if task in self.several:
+        if task in self.multilabel:
             each = F.binary_cross_entropy_with_logits(scores, torch.eye(count).to(scores), reduction="none")
             return self.options.weight * each.mean(1).sum()  # one loss per label, as large as the task's own
         if scores.shape[1] == 1:  # two labels through one score
@@ -98,11 +98,11 @@ class LabelSeams(Seams):
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
         for task, names in self.names.items():
             if self.options.begin == "words":
-                self.labels[slot(task)].copy_(words(phrases(names, self.options.keywords.get(task, {}))))
+                self.labels[task_key(task)].copy_(words(phrases(names, self.options.keywords.get(task, {}))))
             elif self.options.begin == "class_mean":
-                self.labels[slot(task)].copy_(class_means(task))
+                self.labels[task_key(task)].copy_(class_means(task))
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task if task in self.names else ""
 
 

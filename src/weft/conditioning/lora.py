@@ -9,9 +9,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
+from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
 
 
@@ -24,21 +24,21 @@ class Lora(Conditioning):
     parts: Parts = ("q", "v")
     layers: Layers = "all"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return LoraSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return LoraConditioner(self, shape, chosen_layers(self.layers, shape.config))
 
 
-class LoraSeams(Seams):
-    def __init__(self, options: Lora, blueprint: Blueprint, layers: tuple[int, ...]) -> None:
+class LoraConditioner(Conditioner):
+    def __init__(self, options: Lora, shape: NetworkShape, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.parts, self.scale = options.parts, options.alpha / options.rank
         self.places = {layer: place for place, layer in enumerate(layers)}
-        width, count = blueprint.config.hidden_size, (len(layers), len(options.parts))
+        width, count = shape.config.hidden_size, (len(layers), len(options.parts))
         down, up = (*count, width, options.rank), (*count, options.rank, width)
         self.down = nn.ParameterDict(
-            {slot(task): nn.Parameter(torch.randn(down) * width**-0.5) for task in blueprint.tasks}
+            {task_key(task): nn.Parameter(torch.randn(down) * width**-0.5) for task in shape.tasks}
         )
-        self.up = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(up)) for task in blueprint.tasks})
+        self.up = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(up)) for task in shape.tasks})
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
@@ -46,11 +46,11 @@ class LoraSeams(Seams):
         if layer.index not in self.places:
             return q, k, v
         place = self.places[layer.index]
-        down, up = self.down[slot(batch.task)][place], self.up[slot(batch.task)][place]
+        down, up = self.down[task_key(batch.task)][place], self.up[task_key(batch.task)][place]
         changed = {"q": q, "k": k, "v": v}
         for number, part in enumerate(self.parts):
             changed[part] = changed[part] + x @ down[number] @ up[number] * self.scale
         return changed["q"], changed["k"], changed["v"]
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from weft.conditioning import Blueprint, Conditioning
-from weft.encoder.conditioner import Seams
+from weft.conditioning import Conditioning, NetworkShape
+from weft.encoder.conditioner import Conditioner
 
 
 class Unconditioned(Conditioning):
@@ -13,5 +13,5 @@ class Unconditioned(Conditioning):
 
     kind: Literal["none"] = "none"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return Seams()
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return Conditioner()

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, chosen_layers, per_task, slot
+from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers, per_task, task_key
 from weft.encoder.attention import attend
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError
 from weft.tensors import Batch
 
@@ -26,42 +26,40 @@ class Pal(Conditioning):
     heads: Annotated[int, Field(ge=1)] = 12
     layers: Layers = "all"
 
-    def build(self, blueprint: Blueprint) -> Seams:
+    def build(self, shape: NetworkShape) -> Conditioner:
         if self.width % self.heads:
             raise ConfigError(f"conditioning: pal's width {self.width} cannot be divided among {self.heads} heads")
-        return PalSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
+        return PalConditioner(self, shape, chosen_layers(self.layers, shape.config))
 
 
-class PalSeams(Seams):
-    def __init__(self, options: Pal, blueprint: Blueprint, layers: tuple[int, ...]) -> None:
+class PalConditioner(Conditioner):
+    def __init__(self, options: Pal, shape: NetworkShape, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.places = {layer: place for place, layer in enumerate(layers)}
-        sizes = blueprint.config.hidden_size, options.width, options.heads
-        self.tasks = per_task(
-            blueprint.tasks, lambda _: TaskPal(*sizes, len(layers), blueprint.config.initializer_range)
-        )
+        sizes = shape.config.hidden_size, options.width, options.heads
+        self.tasks = per_task(shape.tasks, lambda _: TaskPal(*sizes, len(layers), shape.config.initializer_range))
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
         if index not in self.places:
             return None
-        added: Tensor = self.tasks[slot(batch.task)](x, self.places[index], batch)
+        added: Tensor = self.tasks[task_key(batch.task)](x, self.places[index], batch)
         return added
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task
 
 
 class TaskPal(nn.Module):
     """The projected attention of one task."""
 
-    def __init__(self, width: int, narrow: int, heads: int, layers: int, spread: float) -> None:
+    def __init__(self, width: int, narrow: int, heads: int, layers: int, std: float) -> None:
         super().__init__()
         self.heads = heads
         self.down = nn.Linear(width, narrow, bias=False)
         self.up = nn.Linear(narrow, width, bias=False)
         self.qkv = nn.ModuleList(nn.Linear(narrow, 3 * narrow) for _ in range(layers))
         for linear in (self.down, *self.qkv):
-            nn.init.normal_(linear.weight, std=spread)
+            nn.init.normal_(linear.weight, std=std)
         for linear in self.qkv:
             nn.init.zeros_(linear.bias)  # type: ignore[arg-type]
         nn.init.zeros_(self.up.weight)

@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
+from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -38,22 +38,22 @@ class TaskActivated(Conditioning):
     parts: Parts = ("q", "k", "v")
     layers: Layers = "all"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return TaskActivatedSeams(self, blueprint, chosen_layers(self.layers, blueprint.config))
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return TaskActivatedConditioner(self, shape, chosen_layers(self.layers, shape.config))
 
 
-class TaskActivatedSeams(Seams):
-    def __init__(self, options: TaskActivated, blueprint: Blueprint, layers: tuple[int, ...]) -> None:
+class TaskActivatedConditioner(Conditioner):
+    def __init__(self, options: TaskActivated, shape: NetworkShape, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.parts, self.activate = options.parts, _ACTIVATIONS[options.activation]
         self.places = {layer: place for place, layer in enumerate(layers)}
-        width, spread = blueprint.config.hidden_size, blueprint.config.initializer_range
-        shape = (len(options.parts), width, width)
+        width, std = shape.config.hidden_size, shape.config.initializer_range
+        size = (len(options.parts), width, width)
 
         def begin(identity: bool) -> nn.Parameter:
-            return nn.Parameter(torch.eye(width).repeat(shape[0], 1, 1) if identity else torch.randn(shape) * spread)
+            return nn.Parameter(torch.eye(width).repeat(size[0], 1, 1) if identity else torch.randn(size) * std)
 
-        self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(width)) for task in blueprint.tasks})
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in shape.tasks})
         self.matrices = nn.ParameterList(begin(identity=False) for _ in layers)
         self.outputs = nn.ParameterList(begin(identity=options.init == "identity") for _ in layers)
 
@@ -63,11 +63,11 @@ class TaskActivatedSeams(Seams):
         if layer.index not in self.places:
             return q, k, v
         place = self.places[layer.index]
-        added = self.matrices[place] @ self.vectors[slot(batch.task)]  # (parts, H)
+        added = self.matrices[place] @ self.vectors[task_key(batch.task)]  # (parts, H)
         changed = {"q": q, "k": k, "v": v}
         for part, vector, output in zip(self.parts, added, self.outputs[place], strict=True):
             changed[part] = F.linear(self.activate(changed[part] + vector), output)
         return changed["q"], changed["k"], changed["v"]
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task

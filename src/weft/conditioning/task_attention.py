@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, per_task, slot
+from weft.conditioning import Conditioning, NetworkShape, per_task, task_key
 from weft.encoder.attention import attend
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.errors import ConfigError
 from weft.tensors import Batch, States
@@ -36,32 +36,32 @@ class TaskAttention(Conditioning):
     begin: Annotated[Literal["normal", "uniform"], Field(alias="start")] = "normal"
     """`normal`: as the encoder itself begins; `uniform`: all weights from U(0.9, 1)."""
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        strange = ", ".join(task for task in self.counts if task not in blueprint.tasks)
-        if strange:
-            tasks = ", ".join(blueprint.tasks)
-            raise ConfigError(f"conditioning.counts: there is no task {strange}; the tasks are: {tasks}")
-        return TaskAttentionSeams(self, blueprint)
+    def build(self, shape: NetworkShape) -> Conditioner:
+        unknown = ", ".join(task for task in self.counts if task not in shape.tasks)
+        if unknown:
+            tasks = ", ".join(shape.tasks)
+            raise ConfigError(f"conditioning.counts: there is no task {unknown}; the tasks are: {tasks}")
+        return TaskAttentionConditioner(self, shape)
 
 
-class TaskAttentionSeams(Seams):
-    def __init__(self, options: TaskAttention, blueprint: Blueprint) -> None:
+class TaskAttentionConditioner(Conditioner):
+    def __init__(self, options: TaskAttention, shape: NetworkShape) -> None:
         super().__init__()
-        config, self.siamese = blueprint.config, blueprint.siamese
+        config, self.siamese = shape.config, shape.siamese
 
         def stack(task: str) -> nn.Module:
             count = options.counts.get(task, options.count)
             return nn.ModuleList(TopLayer(config, options) for _ in range(count))
 
-        self.tasks = per_task(blueprint.tasks, stack)
+        self.tasks = per_task(shape.tasks, stack)
 
     def at_output(self, states: States) -> States:
         task, x = states.batch.task, states.tokens
-        for layer in self.tasks[slot(task)].children():
+        for layer in self.tasks[task_key(task)].children():
             x = layer(x, states.batch, task in self.siamese)
         return replace(states, tokens=x)
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task
 
 
@@ -91,7 +91,7 @@ class TopLayer(nn.Module):
 
 def attend_across(q: Tensor, k: Tensor, v: Tensor, heads: int, batch: Batch) -> Tensor:
     """Attention of each row's tokens over those of its partner, (T, H) → (T, H); partners are neighbours."""
-    starts, lengths = batch.starts.tolist(), batch.lengths.tolist()
+    starts, lengths = batch.row_offsets.tolist(), batch.lengths.tolist()
     pieces: list[Tensor] = [q] * batch.rows
     for row in range(batch.rows):
         other = row ^ 1

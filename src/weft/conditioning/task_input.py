@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, slot
-from weft.encoder.conditioner import Seams
+from weft.conditioning import Conditioning, NetworkShape, task_key
+from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
 
 
@@ -18,19 +18,19 @@ class TaskInput(Conditioning):
 
     kind: Literal["task_input"] = "task_input"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return TaskInputSeams(blueprint)
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return TaskInputConditioner(shape)
 
 
-class TaskInputSeams(Seams):
-    def __init__(self, blueprint: Blueprint) -> None:
+class TaskInputConditioner(Conditioner):
+    def __init__(self, shape: NetworkShape) -> None:
         super().__init__()
-        width = blueprint.config.hidden_size
-        self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(width)) for task in blueprint.tasks})
+        width = shape.config.hidden_size
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in shape.tasks})
 
     def at_input(self, x: Tensor, batch: Batch) -> Tensor:
-        vector: Tensor = self.vectors[slot(batch.task)]
+        vector: Tensor = self.vectors[task_key(batch.task)]
         return x + vector
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task

@@ -13,9 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Blueprint, Conditioning, Layers, Parts, chosen_layers, slot
+from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
 
 
@@ -26,26 +26,26 @@ class TaskQkv(Conditioning):
     parts: Parts = ("q", "k", "v")
     layers: Layers = "all"
 
-    def build(self, blueprint: Blueprint) -> Seams:
-        return TaskQkvSeams(blueprint, self.parts, chosen_layers(self.layers, blueprint.config))
+    def build(self, shape: NetworkShape) -> Conditioner:
+        return TaskQkvConditioner(shape, self.parts, chosen_layers(self.layers, shape.config))
 
 
-class TaskQkvSeams(Seams):
-    def __init__(self, blueprint: Blueprint, parts: Parts, layers: tuple[int, ...]) -> None:
+class TaskQkvConditioner(Conditioner):
+    def __init__(self, shape: NetworkShape, parts: Parts, layers: tuple[int, ...]) -> None:
         super().__init__()
         self.parts = parts
         self.places = {layer: place for place, layer in enumerate(layers)}
-        shape = (len(layers), len(parts), blueprint.config.hidden_size)
-        self.vectors = nn.ParameterDict({slot(task): nn.Parameter(torch.zeros(shape)) for task in blueprint.tasks})
+        size = (len(layers), len(parts), shape.config.hidden_size)
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(size)) for task in shape.tasks})
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
         if layer.index not in self.places:
             return q, k, v
-        added = dict(zip(self.parts, self.vectors[slot(batch.task)][self.places[layer.index]], strict=True))
+        added = dict(zip(self.parts, self.vectors[task_key(batch.task)][self.places[layer.index]], strict=True))
         q, k, v = (y + added[part] if part in added else y for part, y in (("q", q), ("k", k), ("v", v)))
         return q, k, v
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         return task

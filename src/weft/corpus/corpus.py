@@ -69,7 +69,7 @@ def load_corpus(
     tokenizer: Tokenizer,
     folder: Path,
     *,
-    room: int,
+    max_tokens: int,
     documents: Documents = "blocks",
     column: str = "text",
     progress: Callable[[int], None] | None = None,
@@ -89,8 +89,8 @@ def load_corpus(
         progress: called with the bytes of text tokenized so far; at the end with the size of all files.
         file: what an error about the corpus as a whole names; all its files by default.
     """
-    if room < 1:
-        raise ConfigError(f"room for {room} tokens in a row; at least 1 is needed beside the special tokens")
+    if max_tokens < 1:
+        raise ConfigError(f"room for {max_tokens} tokens in a row; at least 1 is needed beside the special tokens")
     paths = [Path(path) for path in paths]
     for path in paths:
         check_kind(path, documents)
@@ -103,7 +103,7 @@ def load_corpus(
             raise DataError("was just written, but does not read back as written; check the disk", file=cache)
     tokens, begins_word, sentences, of, counts = columns
     counts[special_ids(tokenizer)] = 0
-    return Corpus(tokens, begins_word, sentences, of, counts, pack_rows(sentences, of, room, begins_word))
+    return Corpus(tokens, begins_word, sentences, of, counts, pack_rows(sentences, of, max_tokens, begins_word))
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:

@@ -1,4 +1,4 @@
-"""Which tokens are hidden from the encoder, and behind what: single tokens, whole words, or spans of words.
+"""Which tokens are masked from the encoder, and behind what: single tokens, whole words, or spans of words.
 
 All functions work on the packed line of T tokens of a whole batch and choose about `share` of its ordinary tokens. What
 is chosen together (a token, a word, a span) meets one fate together: 80 % become the mask, 10 % are replaced by tokens
@@ -56,7 +56,7 @@ def mask_tokens(
     unigrams: Unigrams,
     rng: np.random.Generator,
     share: float = 0.15,
-    least: int = 1,
+    minimum: int = 1,
 ) -> Masked:
     """Hide single tokens.
 
@@ -70,8 +70,8 @@ def mask_tokens(
     """
     _check_share(share)
     places = np.flatnonzero(~special)
-    places = places[_choose(len(places), share, rng, least)]
-    return _hide(ids, places, np.arange(len(places)), mask_id, unigrams, rng)
+    places = places[_choose(len(places), share, rng, minimum)]
+    return _mask(ids, places, np.arange(len(places)), mask_id, unigrams, rng)
 
 
 def mask_words(
@@ -82,7 +82,7 @@ def mask_words(
     unigrams: Unigrams,
     rng: np.random.Generator,
     share: float = 0.15,
-    least: int = 1,
+    minimum: int = 1,
 ) -> Masked:
     """Hide whole words: all tokens of a word or none, and all in the same way.
 
@@ -96,9 +96,9 @@ def mask_words(
     """
     _check_share(share)
     starts, ends = _words(special | (word_of < 0), word_of)
-    chosen = _choose(len(starts), share, rng, least)
+    chosen = _choose(len(starts), share, rng, minimum)
     places, unit = _expand(starts[chosen], ends[chosen])
-    return _hide(ids, places, unit, mask_id, unigrams, rng)
+    return _mask(ids, places, unit, mask_id, unigrams, rng)
 
 
 def mask_spans(
@@ -112,13 +112,13 @@ def mask_spans(
     share: float = 0.15,
     p: float = 0.2,
     longest: int = 10,
-    least: int = 1,
+    minimum: int = 1,
 ) -> Masked:
     """Hide spans of whole words, each with an unmasked token of its own row on either side.
 
     Lengths in words follow the geometric law of `p`, cut off at `longest` (or at the words of the longest row, where
     all are shorter). They are drawn before their places are, and a span that finds no room in one row goes to another,
-    so that long spans are as frequent as they should be. `share` of the words is hidden on average, over the batch and
+    so that long spans are as frequent as they should be. `share` of the words is masked on average, over the batch and
     not in every row, and at least one span unless `least` is 0. No span crosses a row or a special token, and two spans
     never touch.
 
@@ -134,12 +134,12 @@ def mask_spans(
     barred = special | (word_of < 0)
     starts, ends = _words(barred, word_of, row_of)
     stretches = _stretches(barred, row_of, starts, ends)
-    first, length = _place_spans(stretches, share, length_law(p, longest), rng, least)
+    first, length = _place_spans(stretches, share, length_law(p, longest), rng, minimum)
     left, right = starts[first], ends[first + length - 1]
     places, unit = _expand(left, right)
-    hidden = _hide(ids, places, unit, mask_id, unigrams, rng)
+    masked = _mask(ids, places, unit, mask_id, unigrams, rng)
     outside = np.stack([left - 1, right], axis=1)
-    return Masked(hidden.ids, hidden.places, hidden.gold, outside[unit], places - left[unit])
+    return Masked(masked.ids, masked.places, masked.gold, outside[unit], places - left[unit])
 
 
 def length_law(p: float, longest: int) -> NDArray[np.float64]:
@@ -153,23 +153,23 @@ def _check_share(share: float) -> None:
         raise ValueError(f"share is {share}, but must lie between 0 and 1")
 
 
-def _choose(count: int, share: float, rng: np.random.Generator, least: int) -> NDArray[np.int64]:
+def _choose(count: int, share: float, rng: np.random.Generator, minimum: int) -> NDArray[np.int64]:
     """`share` of the numbers below `count`, ascending; every set of that size is as likely as any other."""
-    size = min(count, max(least, int(share * count + rng.random())))
+    size = min(count, max(minimum, int(share * count + rng.random())))
     return np.sort(rng.choice(count, size, replace=False, shuffle=False)) if count else np.empty(0, np.int64)
 
 
-def _hide(
+def _mask(
     ids: Integers, places: Integers, unit: Integers, mask_id: int, unigrams: Unigrams, rng: np.random.Generator
 ) -> Masked:
     """Mask, replace or keep the chosen places; those of one unit, numbered from 0 without gaps, share their fate."""
     units = int(unit[-1]) + 1 if len(unit) else 0
     fate = rng.random(units)[unit]
-    hidden = ids.copy()
-    hidden[places[fate < MASKED]] = mask_id
+    masked = ids.copy()
+    masked[places[fate < MASKED]] = mask_id
     replaced = places[(fate >= MASKED) & (fate < MASKED + REPLACED)]
-    hidden[replaced] = unigrams.draw(rng, len(replaced))
-    return Masked(hidden, places, ids[places])
+    masked[replaced] = unigrams.draw(rng, len(replaced))
+    return Masked(masked, places, ids[places])
 
 
 def _words(barred: Flags, word_of: Integers, row_of: Integers | None = None) -> tuple[Integers, Integers]:
@@ -210,23 +210,23 @@ def _stretches(barred: Flags, row_of: Integers, starts: Integers, ends: Integers
 
 
 def _place_spans(
-    stretches: Integers, share: float, law: NDArray[np.float64], rng: np.random.Generator, least: int
+    stretches: Integers, share: float, law: NDArray[np.float64], rng: np.random.Generator, minimum: int
 ) -> tuple[Integers, Integers]:
     """The first word and the length of every span, both (K,), ascending."""
     if not len(stretches):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     words: list[int] = stretches[:, 1].tolist()
     law = law[: max(words)] / law[: max(words)].sum()
-    dealt = _deal(words, share, law, rng, least)
-    chance = iter(rng.random(2 * sum(map(len, dealt))).tolist())  # one call for all is faster than a call per stretch
+    dealt = _deal(words, share, law, rng, minimum)
+    uniforms = iter(rng.random(2 * sum(map(len, dealt))).tolist())  # one call for all is faster than a call per stretch
     firsts: list[int] = []
     lengths: list[int] = []
-    for at, room, mine in zip(stretches[:, 0].tolist(), words, dealt, strict=True):
+    for at, limit, mine in zip(stretches[:, 0].tolist(), words, dealt, strict=True):
         # Every span but the last brings the word after it, which keeps it from its neighbour.
-        free = room - sum(mine) - len(mine) + 1
-        gaps = _gaps(free, len(mine), chance)
+        free = limit - sum(mine) - len(mine) + 1
+        gaps = _gaps(free, len(mine), uniforms)
         # The span that took too much was drawn last and tends to be long; it should not always stand last.
-        for gap, length in zip(gaps, sorted(mine, key=lambda _: next(chance)), strict=True):
+        for gap, length in zip(gaps, sorted(mine, key=lambda _: next(uniforms)), strict=True):
             firsts.append(at + gap)
             lengths.append(length)
             at += gap + length + 1
@@ -234,7 +234,7 @@ def _place_spans(
 
 
 def _deal(
-    words: list[int], share: float, law: NDArray[np.float64], rng: np.random.Generator, least: int
+    words: list[int], share: float, law: NDArray[np.float64], rng: np.random.Generator, minimum: int
 ) -> list[list[int]]:
     """The lengths of the spans of every stretch, as they were drawn.
 
@@ -247,7 +247,7 @@ def _deal(
     sizes = np.arange(1, len(law) + 1)
     owed = rng.random() * rng.choice(sizes, p=law * sizes / (law @ sizes))
     draws = iter(rng.choice(sizes, int(share * sum(words)) + 1, p=law).tolist())  # each takes 1 or more of what is left
-    room = [count + 1 for count in words]  # a span needs its length and one more
+    limit = [count + 1 for count in words]  # a span needs its length and one more
     dealt: list[list[int]] = [[] for _ in words]
     homeless: list[int] = []
     left = -owed
@@ -256,23 +256,23 @@ def _deal(
         while left > 0:
             length = next(draws)
             left -= length
-            if room[stretch] > length:
+            if limit[stretch] > length:
                 dealt[stretch].append(length)
-                room[stretch] -= length + 1
+                limit[stretch] -= length + 1
             else:
                 homeless.append(length)
-    if least and not homeless and not any(dealt):
+    if minimum and not homeless and not any(dealt):
         homeless = [next(draws)]
     for length in homeless:
-        roomy = [stretch for stretch, free in enumerate(room) if free > length]
+        roomy = [stretch for stretch, free in enumerate(limit) if free > length]
         if roomy:  # else every row is full, and the span is given up
             stretch = roomy[int(rng.integers(len(roomy)))]
             dealt[stretch].append(length)
-            room[stretch] -= length + 1
+            limit[stretch] -= length + 1
     return dealt
 
 
-def _gaps(free: int, spans: int, chance: Iterator[float]) -> list[int]:
+def _gaps(free: int, spans: int, uniforms: Iterator[float]) -> list[int]:
     """The words before each span, where `free` words are left over; every way to spread them is equally likely.
 
     Words and spans stand in a line of `free + spans`, of which a random subset are the spans. The subset grows by one
@@ -280,7 +280,7 @@ def _gaps(free: int, spans: int, chance: Iterator[float]) -> list[int]:
     """
     taken: set[int] = set()
     for limit in range(free, free + spans):
-        number = int(next(chance) * (limit + 1))
+        number = int(next(uniforms) * (limit + 1))
         taken.add(limit if number in taken else number)
     bars = sorted(taken)
     return [bar - before - 1 for before, bar in zip([-1, *bars], bars, strict=False)]

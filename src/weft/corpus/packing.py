@@ -15,7 +15,7 @@ _CHUNK = 1 << 16  # sentences that are packed at a time
 
 
 def pack_rows(
-    offsets: Integers, documents: Integers, room: int, begins_word: NDArray[np.bool_] | None = None
+    offsets: Integers, documents: Integers, max_tokens: int, begins_word: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
     """Rows as first token and end, (N, 2); every token is in exactly one, and no row crosses documents.
 
@@ -31,8 +31,8 @@ def pack_rows(
     starts, start = array("q"), 0
     for begin, end, opens in _walk(offsets, documents):
         while begin < end:
-            size = end - begin if end - begin <= room else _before_word(begin, room, begins_word)
-            if opens or begin + size - start > room:
+            size = end - begin if end - begin <= max_tokens else _before_word(begin, max_tokens, begins_word)
+            if opens or begin + size - start > max_tokens:
                 starts.append(begin)
                 start = begin
             begin, opens = begin + size, False
@@ -51,9 +51,9 @@ def _walk(offsets: Integers, documents: Integers) -> Iterator[tuple[int, int, bo
         yield from zip(bounds[:-1], bounds[1:], opens, strict=True)
 
 
-def _before_word(at: int, room: int, begins_word: NDArray[np.bool_] | None) -> int:
+def _before_word(at: int, max_tokens: int, begins_word: NDArray[np.bool_] | None) -> int:
     """How many tokens from `at` on make up a row that ends before a word, or `room` where one word fills it all."""
     if begins_word is None:
-        return room
-    starts = np.flatnonzero(begins_word[at + 1 : at + room + 1])
-    return int(starts[-1]) + 1 if len(starts) else room
+        return max_tokens
+    starts = np.flatnonzero(begins_word[at + 1 : at + max_tokens + 1])
+    return int(starts[-1]) + 1 if len(starts) else max_tokens

@@ -1,6 +1,6 @@
 """The rows of a corpus as examples, made when they are asked for: nothing of a corpus is held in memory but its file.
 
-What is hidden in a row, or which sentence is put behind another, is drawn anew on every turn over the corpus, from the
+What is masked in a row, or which sentence is put behind another, is drawn anew on every turn over the corpus, from the
 seed, the turn and the row alone; so a run that was interrupted goes on with the same draws.
 """
 
@@ -25,15 +25,15 @@ FOLLOWS, ELSEWHERE = "next", "elsewhere"
 _DRAWS = 20
 
 
-class DrawnRows(Sequence[Example]):
+class ResampledRows(Sequence[Example]):
     """Examples that are drawn anew on every turn."""
 
-    def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, turn: int) -> None:
-        self.corpus, self.unigrams, self.turn = corpus, unigrams, turn
+    def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, epoch: int) -> None:
+        self.corpus, self.unigrams, self.epoch = corpus, unigrams, epoch
         self.seed = seed % 2**63  # generators take no negative seeds
 
     @abstractmethod
-    def drawn(self, turn: int) -> DrawnRows:
+    def at_epoch(self, epoch: int) -> ResampledRows:
         """The same rows as another turn draws them."""
 
     @abstractmethod
@@ -62,20 +62,20 @@ class DrawnRows(Sequence[Example]):
         return (self.example(row) for row in range(len(self)))
 
 
-class CorpusRows(DrawnRows):
+class CorpusRows(ResampledRows):
     """Stretches of documents, as many tokens as fit."""
 
     def __init__(
-        self, corpus: Corpus, unigrams: Unigrams, seed: int, turn: int = 0, places: NDArray[np.int64] | None = None
+        self, corpus: Corpus, unigrams: Unigrams, seed: int, epoch: int = 0, places: NDArray[np.int64] | None = None
     ) -> None:
-        super().__init__(corpus, unigrams, seed, turn)
+        super().__init__(corpus, unigrams, seed, epoch)
         self.places = np.arange(len(corpus)) if places is None else places
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def drawn(self, turn: int) -> CorpusRows:
-        return CorpusRows(self.corpus, self.unigrams, self.seed, turn, self.places)
+    def at_epoch(self, epoch: int) -> CorpusRows:
+        return CorpusRows(self.corpus, self.unigrams, self.seed, epoch, self.places)
 
     def lengths(self) -> list[int]:
         bounds = self.corpus.rows[self.places]
@@ -87,13 +87,13 @@ class CorpusRows(DrawnRows):
         tokens = Tokens(
             (self.corpus.ids(place),),
             (self.corpus.word_starts(place),),
-            (self.seed, self.turn, place),
+            (self.seed, self.epoch, place),
             self.unigrams,
         )
         return Example((), (), place + 1, tokens=tokens)
 
 
-class PairRows(DrawnRows):
+class PairRows(ResampledRows):
     """Pairs of stretches, half of which follow one another in their document; `file` is what an error names."""
 
     def __init__(
@@ -101,30 +101,30 @@ class PairRows(DrawnRows):
         corpus: Corpus,
         unigrams: Unigrams,
         seed: int,
-        room: int,
-        turn: int = 0,
+        max_tokens: int,
+        epoch: int = 0,
         limit: int = 0,
         file: str | None = None,
     ) -> None:
-        super().__init__(corpus, unigrams, seed, turn)
-        self.room, self.limit, self.file = room, limit, file
-        chance = np.random.default_rng((self.seed, turn))
-        pairs = self._draw(chance)
-        self.pairs = pairs if not limit else pairs[np.sort(chance.permutation(len(pairs))[:limit])]
+        super().__init__(corpus, unigrams, seed, epoch)
+        self.max_tokens, self.limit, self.file = max_tokens, limit, file
+        rng = np.random.default_rng((self.seed, epoch))
+        pairs = self._draw(rng)
+        self.pairs = pairs if not limit else pairs[np.sort(rng.permutation(len(pairs))[:limit])]
 
-    def _draw(self, chance: np.random.Generator) -> NDArray[np.int64]:
+    def _draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """The pairs; drawn again where a very small corpus came out with every document as one stretch."""
         documents = self.corpus.sentence_documents
         for _ in range(_DRAWS if documents[0] != documents[-1] else 0):
             with suppress(DataError):
-                return sentence_pairs(self.corpus.sentences, documents, self.room, chance)
-        return sentence_pairs(self.corpus.sentences, documents, self.room, chance, file=self.file)
+                return sentence_pairs(self.corpus.sentences, documents, self.max_tokens, rng)
+        return sentence_pairs(self.corpus.sentences, documents, self.max_tokens, rng, file=self.file)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def drawn(self, turn: int) -> PairRows:
-        return PairRows(self.corpus, self.unigrams, self.seed, self.room, turn, self.limit, self.file)
+    def at_epoch(self, epoch: int) -> PairRows:
+        return PairRows(self.corpus, self.unigrams, self.seed, self.max_tokens, epoch, self.limit, self.file)
 
     def lengths(self) -> list[int]:
         pairs = self.pairs
@@ -137,7 +137,7 @@ class PairRows(DrawnRows):
         tokens = Tokens(
             tuple(self.corpus.tokens[cut] for cut in cuts),
             tuple(self.corpus.begins_word[cut] for cut in cuts),
-            (self.seed, self.turn, row),
+            (self.seed, self.epoch, row),
             self.unigrams,
         )
         return Example((), FOLLOWS if follows else ELSEWHERE, row + 1, tokens=tokens)

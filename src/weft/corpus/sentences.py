@@ -128,7 +128,7 @@ def _word_before(text: str, end: int) -> str:
 
 
 def sentence_pairs(
-    offsets: Integers, documents: Integers, room: int, rng: np.random.Generator, *, file: str | None = None
+    offsets: Integers, documents: Integers, max_tokens: int, rng: np.random.Generator, *, file: str | None = None
 ) -> NDArray[np.int64]:
     """Pairs of texts, (N, 5): first and end token of a, first and end token of b, and 1 where b follows a, else 0.
 
@@ -144,9 +144,9 @@ def sentence_pairs(
         room: tokens for both sides together.
         file: what an error names.
     """
-    if room < 2:
-        raise ValueError(f"room is {room}, but two sides need at least 2 tokens")
-    half = room // 2
+    if max_tokens < 2:
+        raise ValueError(f"room is {max_tokens}, but two sides need at least 2 tokens")
+    half = max_tokens // 2
     first = _sides(offsets, documents, half, rng)
     starts, ends = offsets[first], offsets[np.append(first, len(documents))[1:]]
     of = documents[first]
@@ -195,12 +195,12 @@ def _sides(offsets: Integers, documents: Integers, half: int, rng: np.random.Gen
     return _chain(following)
 
 
-def _following(offsets: Integers, documents: Integers, room: int) -> NDArray[np.int64]:
+def _following(offsets: Integers, documents: Integers, max_tokens: int) -> NDArray[np.int64]:
     """For each sentence the first that has no place in a group that begins with it, (S,)."""
     following = np.empty(len(documents), np.int64)
     for start in range(0, len(documents), _CHUNK):
         places = np.arange(start, min(start + _CHUNK, len(documents)))
-        fits = np.searchsorted(offsets, offsets[places] + room, side="right") - 1
+        fits = np.searchsorted(offsets, offsets[places] + max_tokens, side="right") - 1
         fits = np.maximum(fits, places + 1)
         near = documents[start : fits[-1]]  # as far as any of these groups could reach
         ends = start + np.append(np.flatnonzero(near[1:] != near[:-1]) + 1, len(near))

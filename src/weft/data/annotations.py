@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.data.bio import spans_of_tags, tags_of_spans
 from weft.data.overlaps import best_disjoint
-from weft.data.records import Content, Relation, Span
+from weft.data.records import Input, Relation, Span
 
 ONE_LABEL = "span"  # of spans that are only marked, not named
 _FORM = '[start, end, label] or {"start", "end", "label"}'
@@ -17,9 +17,9 @@ _BESIDE = {"start", "end", "text", "score"}  # keys of a span that is only marke
 _PAIR_FORM = '[head, tail, label] or {"head", "tail", "label"}'
 
 
-def read_tags(cell: Any, content: Content, plain: bool) -> tuple[Span, ...]:
+def read_tags(cell: Any, input: Input, plain: bool) -> tuple[Span, ...]:
     """Tags of every word as spans: those that BIO or BIOES tags mark, or with `plain` each word as one."""
-    words = _words(content)
+    words = _words(input)
     tags = _tags(cell)
     if len(tags) != len(words):
         raise ValueError(f"there are {len(words)} tokens, but {len(tags)} tags; each token needs one tag")
@@ -29,23 +29,23 @@ def read_tags(cell: Any, content: Content, plain: bool) -> tuple[Span, ...]:
     return tuple((words[first][0], words[last - 1][1], label) for first, last, label in found)
 
 
-def read_spans(cell: Any, content: Content) -> tuple[Span, ...]:
+def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """Spans in tokens where the row came in tokens, otherwise in characters; each once, in order."""
-    return tuple(sorted(dict.fromkeys(list_spans(cell, content)), key=_in_order))
+    return tuple(sorted(dict.fromkeys(list_spans(cell, input)), key=_in_order))
 
 
-def list_spans(cell: Any, content: Content) -> tuple[Span, ...]:
+def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """The same, as they are listed."""
     if not isinstance(cell, list | tuple):
         raise ValueError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
-    unit, size = _unit(content)
+    unit, size = _unit(input)
     found = [_parts(one, number) for number, one in enumerate(cell, 1)]
     for number, (start, end, _) in enumerate(found, 1):
         if not start < end:
             raise ValueError(f"span {number} ends at {end}, before or where it starts ({start}); end is exclusive")
         if start < 0 or end > size:
             raise ValueError(f"span {number} is [{start}, {end}), but the text has {size} {unit}s")
-    return tuple(_in_characters(one, content) for one in found)
+    return tuple(_in_characters(one, input) for one in found)
 
 
 def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | None) -> tuple[Relation, ...]:
@@ -84,7 +84,7 @@ def refuse_overlaps(spans: Sequence[Span]) -> None:
             )
 
 
-def mend_tags(cell: Any) -> tuple[Any, Counter[str]]:
+def repair_tags(cell: Any) -> tuple[Any, Counter[str]]:
     """BIO tags with what continues nothing begun anew, and what is no tag left out."""
     if not isinstance(cell, list | tuple):
         return cell, Counter()
@@ -95,14 +95,14 @@ def mend_tags(cell: Any) -> tuple[Any, Counter[str]]:
     return tags_of_spans(spans, len(tags)), Counter({"tags that continued nothing, or were none": count})
 
 
-def mend_spans(cell: Any, content: Content, flat: bool) -> tuple[Any, Counter[str]]:
+def repair_spans(cell: Any, input: Input, flat: bool) -> tuple[Any, Counter[str]]:
     """Spans turned the right way round and cut to the text; empty ones go.
 
     Where `flat`, those that cover most together stay of those that overlap: of two the longer.
     """
     if not isinstance(cell, list | tuple):
         return cell, Counter()
-    _, size = _unit(content)
+    _, size = _unit(input)
     done: Counter[str] = Counter()
     kept: list[Span] = []
     for number, one in enumerate(cell, 1):
@@ -126,10 +126,10 @@ def mend_spans(cell: Any, content: Content, flat: bool) -> tuple[Any, Counter[st
     return [list(one) for one in kept], done
 
 
-def _words(content: Content) -> Sequence[tuple[int, int]]:
-    if content.words is None:
+def _words(input: Input) -> Sequence[tuple[int, int]]:
+    if input.words is None:
         raise ValueError("tags need tokens: a list of words in the column that `tokens` names")
-    return content.words
+    return input.words
 
 
 def _tags(cell: Any) -> list[str]:
@@ -143,8 +143,8 @@ def _tags(cell: Any) -> list[str]:
     return [tag.strip() for tag in cell]
 
 
-def _unit(content: Content) -> tuple[str, int]:
-    return ("character", len(content.texts[0])) if content.words is None else ("token", len(content.words))
+def _unit(input: Input) -> tuple[str, int]:
+    return ("character", len(input.texts[0])) if input.words is None else ("token", len(input.words))
 
 
 def _parts(one: Any, number: int) -> Span:
@@ -175,11 +175,11 @@ def _fields(one: dict[str, Any], number: int) -> list[Any]:
     return [one["start"], one["end"], one.get("label")]
 
 
-def _in_characters(span: Span, content: Content) -> Span:
+def _in_characters(span: Span, input: Input) -> Span:
     start, end, label = span
-    if content.words is None:
+    if input.words is None:
         return span
-    return content.words[start][0], content.words[end - 1][1], label
+    return input.words[start][0], input.words[end - 1][1], label
 
 
 def _in_order(span: Span) -> tuple[int, int, str]:

@@ -22,7 +22,7 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
     counted. Without it, both raise a ValueError with the word, counted from 1.
     """
     spans: list[WordSpan] = []
-    mended = 0
+    repairs = 0
     begin, open_label = 0, None  # the span that the next tag may continue
     for place, tag in enumerate([*tags, OUTSIDE]):
         letter, label = _parse(tag)
@@ -30,7 +30,7 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
         if letter == "?" or (letter in ("I", "E") and not follows):
             if not repair:
                 raise ValueError(_complaint(place, tag, letter))
-            mended += 1
+            repairs += 1
         if follows:
             if letter == "E":
                 spans.append((begin, place + 1, label))
@@ -41,7 +41,7 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
         begin, open_label = place, label if letter in ("B", "I") else None
         if letter in ("S", "E"):
             spans.append((place, place + 1, label))
-    return spans, mended
+    return spans, repairs
 
 
 def tags_of_spans(spans: Sequence[WordSpan], size: int) -> list[str]:
@@ -57,7 +57,7 @@ def tags_of_spans(spans: Sequence[WordSpan], size: int) -> list[str]:
     return tags
 
 
-def allowed_steps(tags: Sequence[str]) -> list[list[bool]]:
+def allowed_transitions(tags: Sequence[str]) -> list[list[bool]]:
     """Which BIO tag may follow which: rows from, columns to, (L + 1, L + 1).
 
     The last row is the beginning of a text, the last column its end. Only I-x is restricted: it follows B-x or I-x.

@@ -20,12 +20,12 @@ class Tokens:
 
     ids: tuple[NDArray[np.int32], ...]
     begins_word: tuple[NDArray[np.bool_], ...]
-    chance: tuple[int, ...]  # seeds what is hidden in it
-    unigrams: Any = None  # what hidden tokens may be replaced by
+    seed: tuple[int, ...]  # of what is masked in it
+    unigrams: Any = None  # what masked tokens may be replaced by
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Input:
     """What a task reads of one row: its text or the two texts of a pair, and what is known about its words."""
 
     texts: tuple[str, ...]
@@ -35,9 +35,9 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Example(Content):
+class Example(Input):
     """One row of a task with its gold answer."""
 
     gold: Gold
     line: int  # in the file it came from
-    mended: tuple[str, ...] = ()  # what `repair` had to change
+    repairs: tuple[str, ...] = ()  # what `repair` had to change

@@ -39,14 +39,14 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     classes: dict[_Shape, list[list[int]]] = {}
     for group in groups.values():
         classes.setdefault(tuple(sorted(Counter(numbers[row] for row in group).items())), []).append(group)
-    chance = random.Random(f"split {seed}")
+    rng = random.Random(f"split {seed}")
     shapes = list(classes)
-    chance.shuffle(shapes)  # what is rounded up should not depend on what comes first in a file
+    rng.shuffle(shapes)  # what is rounded up should not depend on what comes first in a file
     taken = _Taking({shape: len(classes[shape]) for shape in shapes}, share).settle()
     chosen = {
         row
         for shape, count in zip(shapes, taken, strict=True)
-        for group in chance.sample(classes[shape], count)
+        for group in rng.sample(classes[shape], count)
         for row in group
     }
     rows = range(len(keys))
@@ -66,10 +66,8 @@ def subsample(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
     for row, stratum in enumerate(strata):
         members.setdefault(stratum, []).append(row)
     counts = _apportion([len(rows) for rows in members.values()], min(size, len(strata)))
-    chance = random.Random(f"subsample {seed}")
-    return sorted(
-        row for rows, count in zip(members.values(), counts, strict=True) for row in chance.sample(rows, count)
-    )
+    rng = random.Random(f"subsample {seed}")
+    return sorted(row for rows, count in zip(members.values(), counts, strict=True) for row in rng.sample(rows, count))
 
 
 def normalise(text: str) -> str:

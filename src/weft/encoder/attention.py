@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.dropout import dropout
-from weft.tensors import Batch, Shown, softmax_per_row
+from weft.tensors import Batch, FirstTokenAttention, softmax_per_row
 
 
 class SelfAttention(nn.Module):
@@ -22,7 +22,9 @@ class SelfAttention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Shown | None]:
+    def forward(
+        self, x: Tensor, batch: Batch, conditioner: Conditioner, show: bool = False
+    ) -> tuple[Tensor, FirstTokenAttention | None]:
         """Let every token gather from its own row.
 
         Args:
@@ -32,18 +34,18 @@ class SelfAttention(nn.Module):
         Returns:
             the gathered states, (T, H), and with `show` the first tokens' attention.
         """
-        q, k, v = seams.at_qkv(self.query(x), self.key(x), self.value(x), x, self, batch)
+        q, k, v = conditioner.at_qkv(self.query(x), self.key(x), self.value(x), x, self, batch)
         gathered = attend(q, k, v, self.heads, batch, self.p if self.training else 0.0)
         k, v = self.split_heads(k), self.split_heads(v)
-        q_first = self.split_heads(q[batch.starts])
-        readout = seams.at_readout(q_first, k, v, self, batch)
+        q_first = self.split_heads(q[batch.row_offsets])
+        readout = conditioner.at_readout(q_first, k, v, self, batch)
         if readout is not None:
-            gathered = gathered.index_copy(0, batch.starts, readout.gathered.flatten(1).to(gathered.dtype))
+            gathered = gathered.index_copy(0, batch.row_offsets, readout.gathered.flatten(1).to(gathered.dtype))
         if not show:
             return self.output(gathered), None
         if readout is not None:
-            return self.output(gathered), Shown(readout.weights, readout.pulled_by)
-        return self.output(gathered), Shown(softmax_per_row(first_token_scores(q_first, k, batch), batch))
+            return self.output(gathered), FirstTokenAttention(readout.weights, readout.winning_label)
+        return self.output(gathered), FirstTokenAttention(softmax_per_row(first_token_scores(q_first, k, batch), batch))
 
     def split_heads(self, x: Tensor) -> Tensor:
         """(…, H) → (…, N, D)."""

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from weft.encoder.activations import ACTIVATIONS
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
-from weft.tensors import Batch, Shown
+from weft.tensors import Batch, FirstTokenAttention
 
 _CHUNK = 1024  # tokens
 
@@ -29,10 +29,12 @@ class Block(nn.Module):
         self.output_norm = nn.LayerNorm(width, eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
-    def forward(self, x: Tensor, batch: Batch, seams: Seams, show: bool = False) -> tuple[Tensor, Shown | None]:
+    def forward(
+        self, x: Tensor, batch: Batch, conditioner: Conditioner, show: bool = False
+    ) -> tuple[Tensor, FirstTokenAttention | None]:
         """(T, H) → (T, H), and with `show` where each row's first token looks."""
-        gathered, shown = self.attention(x, batch, seams, show)
-        added = seams.beside(x, self.attention.index, batch)
+        gathered, shown = self.attention(x, batch, conditioner, show)
+        added = conditioner.at_block(x, self.attention.index, batch)
         x = self.attention_norm(x + self.dropout(gathered))
         y = x + self.dropout(self.feed_forward(x))
         return self.output_norm(y if added is None else y + added), shown

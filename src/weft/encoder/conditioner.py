@@ -20,10 +20,10 @@ class Readout:
 
     gathered: Tensor  # (B, N, D)
     weights: Tensor  # (T, N) where it looked, summing to 1 over each row
-    pulled_by: Tensor  # (T, N) the label whose score won, -1 where the first token's own did
+    winning_label: Tensor  # (T, N) the label whose score won, -1 where the first token's own did
 
 
-class Seams(nn.Module):
+class Conditioner(nn.Module):
     """A conditioner that changes nothing: every seam is the identity, every seam is always called.
 
     A method subclasses this and overrides the seams it needs. `batch.task` names the task in hand, `layer.index` the
@@ -48,7 +48,7 @@ class Seams(nn.Module):
         """
         return None
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
         """What to add to block `index`'s result before its last norm, from its input x, (T, H); None for nothing."""
         return None
 
@@ -56,7 +56,7 @@ class Seams(nn.Module):
         """Change the final states."""
         return states
 
-    def pass_key(self, task: str) -> Hashable:
+    def encoder_key(self, task: str) -> Hashable:
         """Equal for tasks that see the same encoder, so that one pass serves them all."""
         return ""
 

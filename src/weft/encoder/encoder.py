@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from weft.encoder.block import Block
-from weft.encoder.conditioner import Seams
+from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.embeddings import Embeddings
 from weft.errors import DataError
-from weft.tensors import Batch, Shown, States
+from weft.tensors import Batch, FirstTokenAttention, States
 
 
 class Encoder(nn.Module):
@@ -29,13 +29,13 @@ class Encoder(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
         self.pooler = nn.Linear(config.hidden_size, config.hidden_size) if config.with_pooler else None
-        self.unconditioned = Seams()
+        self.unconditioned = Conditioner()
         self.apply(self._initialise)
 
     def forward(
         self,
         batch: Batch,
-        seams: Seams | None = None,
+        conditioner: Conditioner | None = None,
         *,
         layers: Collection[int] = (),
         attention: Collection[int] = (),
@@ -49,17 +49,17 @@ class Encoder(nn.Module):
                 fused kernel for that one row only, so asking does not slow the others down.
         """
         self._check(batch)
-        seams = seams or self.unconditioned
-        x = seams.at_input(self.embeddings(batch), batch)
+        conditioner = conditioner or self.unconditioned
+        x = conditioner.at_input(self.embeddings(batch), batch)
         kept = {0: x} if 0 in layers else {}
-        shown: dict[int, Shown] = {}
+        shown: dict[int, FirstTokenAttention] = {}
         for index, block in enumerate(self.blocks):
-            x, looked = self._run(block, x, batch, seams, index in attention)
+            x, looked = self._run(block, x, batch, conditioner, index in attention)
             if index + 1 in layers:
                 kept[index + 1] = x
             if looked is not None:
                 shown[index] = looked
-        return seams.at_output(States(x, batch, kept, shown))
+        return conditioner.at_output(States(x, batch, kept, shown))
 
     def pooled(self, states: States) -> Tensor:
         """The first token's state through the checkpoint's own pooler, (B, H)."""
@@ -67,10 +67,12 @@ class Encoder(nn.Module):
             raise ValueError("this encoder came without a pooler")
         return torch.tanh(self.pooler(states.first()))
 
-    def _run(self, block: nn.Module, x: Tensor, batch: Batch, seams: Seams, show: bool) -> tuple[Tensor, Shown | None]:
+    def _run(
+        self, block: nn.Module, x: Tensor, batch: Batch, conditioner: Conditioner, show: bool
+    ) -> tuple[Tensor, FirstTokenAttention | None]:
         if self.checkpoint_gradients and torch.is_grad_enabled():
-            return checkpoint(block, x, batch, seams, show, use_reentrant=False)  # type: ignore[no-any-return]
-        return block(x, batch, seams, show)  # type: ignore[no-any-return]
+            return checkpoint(block, x, batch, conditioner, show, use_reentrant=False)  # type: ignore[no-any-return]
+        return block(x, batch, conditioner, show)  # type: ignore[no-any-return]
 
     def _check(self, batch: Batch) -> None:
         longest = max(length for _, length in batch.runs)

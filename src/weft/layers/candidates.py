@@ -11,23 +11,23 @@ Ints = NDArray[np.int64]
 
 
 @lru_cache(maxsize=1024)
-def candidates(words: int, widest: int) -> tuple[Ints, Ints]:
+def candidates(words: int, max_width: int) -> tuple[Ints, Ints]:
     """The first and the last word of every span of a text, (R,) each, by first word and then by width."""
-    sizes = np.minimum(widest, np.arange(words, 0, -1))  # spans that begin at each word
+    sizes = np.minimum(max_width, np.arange(words, 0, -1))  # spans that begin at each word
     first = np.repeat(np.arange(words), sizes)
     width = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return first, first + width
 
 
-def count_candidates(words: int, widest: int) -> int:
+def count_candidates(words: int, max_width: int) -> int:
     """How many spans a text of so many words has."""
-    wide = min(words, widest)
+    wide = min(words, max_width)
     return wide * words - wide * (wide - 1) // 2
 
 
-def place_of(first: int, last: int, words: int, widest: int) -> int | None:
+def place_of(first: int, last: int, words: int, max_width: int) -> int | None:
     """Where a span stands among the candidates, None if it is too wide to be one."""
     width = last - first
-    if width >= widest:
+    if width >= max_width:
         return None
-    return count_candidates(words, widest) - count_candidates(words - first, widest) + width
+    return count_candidates(words, max_width) - count_candidates(words - first, max_width) + width

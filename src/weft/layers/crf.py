@@ -51,62 +51,62 @@ class Crf(nn.Module):
         return self.learned.masked_fill(~self.allowed, -math.inf)
 
 
-def log_partition(emissions: Tensor, sizes: Sequence[int], steps: Tensor) -> Tensor:
+def log_partition(emissions: Tensor, sizes: Sequence[int], transitions: Tensor) -> Tensor:
     """The log of the summed exponentials of all paths' scores, (P, L) → (B,); differentiable once.
 
     The gradient is computed from the marginals, not by autograd's walk back through every position: that is faster, and
     tags that cannot be reached leave no nan in it.
     """
-    emissions, steps = _prepared(emissions, sizes, steps)
+    emissions, transitions = _prepared(emissions, sizes, transitions)
     apply: Callable[..., Tensor] = _LogPartition.apply
-    return apply(emissions, steps, _lay_out(sizes, emissions.device))
+    return apply(emissions, transitions, _schedule(sizes, emissions.device))
 
 
-def path_scores(emissions: Tensor, tags: Tensor, sizes: Sequence[int], steps: Tensor) -> Tensor:
+def path_scores(emissions: Tensor, tags: Tensor, sizes: Sequence[int], transitions: Tensor) -> Tensor:
     """The score of one path per row, (P, L) and tags (P,) int64 → (B,); -inf for an impossible path."""
-    emissions, steps = _prepared(emissions, sizes, steps)
-    device, edge = emissions.device, len(steps) - 1
+    emissions, transitions = _prepared(emissions, sizes, transitions)
+    device, edge = emissions.device, len(transitions) - 1
     ends = list(accumulate(sizes))
     filled = [row for row, size in enumerate(sizes) if size]
     first = torch.tensor([ends[row] - sizes[row] for row in filled], dtype=torch.long, device=device)
     last = torch.tensor([ends[row] - 1 for row in filled], dtype=torch.long, device=device)
     row_of = torch.tensor([row for row in filled for _ in range(sizes[row])] + filled, dtype=torch.long, device=device)
     came_from = tags.roll(1).index_fill(0, first, edge)  # (P,)
-    parts = emissions.gather(1, tags.unsqueeze(1)).squeeze(1) + steps[came_from, tags]  # (P,)
-    return emissions.new_zeros(len(sizes)).index_add(0, row_of, torch.cat([parts, steps[tags[last], edge]]))
+    parts = emissions.gather(1, tags.unsqueeze(1)).squeeze(1) + transitions[came_from, tags]  # (P,)
+    return emissions.new_zeros(len(sizes)).index_add(0, row_of, torch.cat([parts, transitions[tags[last], edge]]))
 
 
-def best_paths(emissions: Tensor, sizes: Sequence[int], steps: Tensor) -> Tensor:
+def best_paths(emissions: Tensor, sizes: Sequence[int], transitions: Tensor) -> Tensor:
     """The tags of each row's best path (Viterbi), (P, L) → (P,) int64; of equally good paths, any."""
-    emissions, steps = _prepared(emissions.detach(), sizes, steps.detach())
-    layout = _lay_out(sizes, emissions.device)
-    scores = _levelled(emissions)[layout.order]  # (P, L), soon of the best path up to each position and tag
-    blocks = scores.split(layout.counts)
-    blocks[0].add_(steps[-1, :-1])
-    inner = steps[:-1, :-1].T.contiguous()
+    emissions, transitions = _prepared(emissions.detach(), sizes, transitions.detach())
+    schedule = _schedule(sizes, emissions.device)
+    scores = _levelled(emissions)[schedule.order]  # (P, L), soon of the best path up to each position and tag
+    blocks = scores.split(schedule.counts)
+    blocks[0].add_(transitions[-1, :-1])
+    inner = transitions[:-1, :-1].T.contiguous()
     origins = []  # per position but the first, the tag before on that best path, (rows still running, L)
     for before, here in pairwise(blocks):
         best, origin = (before[: len(here)].unsqueeze(1) + inner).max(2)
         here.add_(best)
         origins.append(origin)
-    tags = (scores + steps[:-1, -1]).argmax(1)  # (P,) right where a row ends, the rest is filled in from there
-    running = tags.split(layout.counts)
+    tags = (scores + transitions[:-1, -1]).argmax(1)  # (P,) right where a row ends, the rest is filled in from there
+    running = tags.split(schedule.counts)
     for before, here, origin in zip(running[-2::-1], running[:0:-1], reversed(origins), strict=True):
         before[: len(here)] = origin.gather(1, here.unsqueeze(1)).squeeze(1)
-    return torch.empty_like(tags).index_copy_(0, layout.order, tags)
+    return torch.empty_like(tags).index_copy_(0, schedule.order, tags)
 
 
-def marginals(emissions: Tensor, sizes: Sequence[int], steps: Tensor) -> Tensor:
+def marginals(emissions: Tensor, sizes: Sequence[int], transitions: Tensor) -> Tensor:
     """How likely each position has each tag, over all paths, (P, L) → (P, L); each position sums to 1. No gradient."""
-    emissions, steps = _prepared(emissions.detach(), sizes, steps.detach())
-    layout = _lay_out(sizes, emissions.device)
-    here = _levelled(emissions)[layout.order]
-    probabilities = _tag_probabilities(here, *_sweeps(here, steps, layout))
-    return torch.empty_like(here).index_copy_(0, layout.order, probabilities)
+    emissions, transitions = _prepared(emissions.detach(), sizes, transitions.detach())
+    schedule = _schedule(sizes, emissions.device)
+    here = _levelled(emissions)[schedule.order]
+    probabilities = _tag_probabilities(here, *_sweeps(here, transitions, schedule))
+    return torch.empty_like(here).index_copy_(0, schedule.order, probabilities)
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _Schedule:
     """Positions ordered by their place in their row, and rows within a place from long to short.
 
     All rows' first positions come first, then all second ones, and so on: a place's positions are one block, and the
@@ -122,7 +122,7 @@ class _Layout:
     counts: list[int]  # rows at each place; [0] where there are no positions
 
 
-def _lay_out(sizes: Sequence[int], device: torch.device) -> _Layout:
+def _schedule(sizes: Sequence[int], device: torch.device) -> _Schedule:
     """The layout of rows of these sizes; rows without positions are not in it."""
     rows = sorted((row for row, size in enumerate(sizes) if size), key=lambda row: -sizes[row])
     lengths = [sizes[row] for row in rows]
@@ -132,15 +132,15 @@ def _lay_out(sizes: Sequence[int], device: torch.device) -> _Layout:
             running -= 1
         counts.append(running)
     begins = [0, *accumulate(counts)]
-    starts = [0, *accumulate(sizes)]
+    row_offsets = [0, *accumulate(sizes)]
 
     def index(values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=device)
 
     places = [(place, rank) for place, count in enumerate(counts) for rank in range(count)]
-    return _Layout(
+    return _Schedule(
         rows=len(sizes),
-        order=index([starts[rows[rank]] + place for place, rank in places]),
+        order=index([row_offsets[rows[rank]] + place for place, rank in places]),
         row_of=index([rows[rank] for _, rank in places]),
         mirror=index([begins[lengths[rank] - 1 - place] + rank for place, rank in places]),
         before=index([begins[place - 1] + rank for place, rank in places if place]),
@@ -153,44 +153,48 @@ class _LogPartition(torch.autograd.Function):
     """`log_partition`, whose gradient is how often each emission and step is expected to be used."""
 
     @staticmethod
-    def forward(ctx: Any, emissions: Tensor, steps: Tensor, layout: _Layout) -> Tensor:
-        here = _levelled(emissions)[layout.order]
-        up_to, onward = _sweeps(here, steps, layout)
-        ctx.save_for_backward(here, up_to, onward, steps)
-        ctx.layout = layout
-        whole = (up_to[layout.last] + steps[:-1, -1]).logsumexp(1)  # (B',)
-        total = emissions.new_zeros(layout.rows).index_add_(0, layout.row_of, emissions.amax(1)[layout.order])
-        return total.index_add_(0, layout.row_of[layout.last], whole)
+    def forward(ctx: Any, emissions: Tensor, transitions: Tensor, schedule: _Schedule) -> Tensor:
+        here = _levelled(emissions)[schedule.order]
+        up_to, onward = _sweeps(here, transitions, schedule)
+        ctx.save_for_backward(here, up_to, onward, transitions)
+        ctx.schedule = schedule
+        whole = (up_to[schedule.last] + transitions[:-1, -1]).logsumexp(1)  # (B',)
+        total = emissions.new_zeros(schedule.rows).index_add_(0, schedule.row_of, emissions.amax(1)[schedule.order])
+        return total.index_add_(0, schedule.row_of[schedule.last], whole)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        layout: _Layout = ctx.layout
-        here, up_to, onward, steps = ctx.saved_tensors
-        weight = gradient[layout.row_of].unsqueeze(1)  # (P, 1)
-        filled = layout.counts[0]
+        schedule: _Schedule = ctx.schedule
+        here, up_to, onward, transitions = ctx.saved_tensors
+        weight = gradient[schedule.row_of].unsqueeze(1)  # (P, 1)
+        filled = schedule.counts[0]
         tags = _tag_probabilities(here, up_to, onward) * weight  # (P, L)
-        pairs = up_to[layout.before].unsqueeze(2) + steps[:-1, :-1] + onward[filled:].unsqueeze(1)  # (P - B', L, L)
-        of_steps = torch.zeros_like(steps)
-        of_steps[:-1, :-1] = (pairs.flatten(1).softmax(1) * weight[filled:]).sum(0).view_as(steps[:-1, :-1])
-        of_steps[-1, :-1] = tags[:filled].sum(0)
-        of_steps[:-1, -1] = tags[layout.last].sum(0)
-        return torch.empty_like(tags).index_copy_(0, layout.order, tags), of_steps, None
+        pairs = (
+            up_to[schedule.before].unsqueeze(2) + transitions[:-1, :-1] + onward[filled:].unsqueeze(1)
+        )  # (P - B', L, L)
+        of_transitions = torch.zeros_like(transitions)
+        of_transitions[:-1, :-1] = (pairs.flatten(1).softmax(1) * weight[filled:]).sum(0).view_as(transitions[:-1, :-1])
+        of_transitions[-1, :-1] = tags[:filled].sum(0)
+        of_transitions[:-1, -1] = tags[schedule.last].sum(0)
+        return torch.empty_like(tags).index_copy_(0, schedule.order, tags), of_transitions, None
 
 
-def _sweeps(here: Tensor, steps: Tensor, layout: _Layout) -> tuple[Tensor, Tensor]:
+def _sweeps(here: Tensor, transitions: Tensor, schedule: _Schedule) -> tuple[Tensor, Tensor]:
     """The log partitions of all paths up to, and of all paths on from, each position and tag, (P, L) → (P, L) twice.
 
     The way back is the way forth over mirrored rows with all steps reversed, so one loop goes both ways at once.
     """
-    both = torch.stack([here, here[layout.mirror]])  # (2, P, L)
-    reached = torch.stack([steps.T, steps])  # (2, L + 1, L + 1), the tag come from last, where sums are quickest
+    both = torch.stack([here, here[schedule.mirror]])  # (2, P, L)
+    reached = torch.stack(
+        [transitions.T, transitions]
+    )  # (2, L + 1, L + 1), the tag come from last, where sums are quickest
     into = reached[:, :-1, :-1].unsqueeze(1)
-    blocks = both.split(layout.counts, 1)
+    blocks = both.split(schedule.counts, 1)
     blocks[0].add_(reached[:, :-1, -1].unsqueeze(1))
     for before, block in pairwise(blocks):
         block.add_((before[:, : block.shape[1]].unsqueeze(2) + into).logsumexp(3))
-    return both[0], both[1][layout.mirror]
+    return both[0], both[1][schedule.mirror]
 
 
 def _tag_probabilities(here: Tensor, up_to: Tensor, onward: Tensor) -> Tensor:
@@ -206,12 +210,12 @@ def _levelled(emissions: Tensor) -> Tensor:
     return emissions - emissions.amax(1, keepdim=True)
 
 
-def _prepared(emissions: Tensor, sizes: Sequence[int], steps: Tensor) -> tuple[Tensor, Tensor]:
+def _prepared(emissions: Tensor, sizes: Sequence[int], transitions: Tensor) -> tuple[Tensor, Tensor]:
     """Emissions and steps in their common type, float32 at least; shapes that do not fit are refused."""
     positions, tags = emissions.shape
     if sum(sizes) != positions or min(sizes, default=0) < 0:
         raise ValueError(f"sizes, none below 0, must sum to the {positions} positions of emissions, not {sum(sizes)}")
-    if steps.shape != (tags + 1, tags + 1):
-        raise ValueError(f"steps must be ({tags + 1}, {tags + 1}) for {tags} tags, not {tuple(steps.shape)}")
-    dtype = torch.promote_types(torch.promote_types(emissions.dtype, steps.dtype), torch.float32)
-    return emissions.to(dtype), steps.to(dtype)
+    if transitions.shape != (tags + 1, tags + 1):
+        raise ValueError(f"steps must be ({tags + 1}, {tags + 1}) for {tags} tags, not {tuple(transitions.shape)}")
+    dtype = torch.promote_types(torch.promote_types(emissions.dtype, transitions.dtype), torch.float32)
+    return emissions.to(dtype), transitions.to(dtype)

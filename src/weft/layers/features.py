@@ -10,7 +10,7 @@ from weft.layers.pairs import Feature, cosine, pair_features
 from weft.tensors import States
 
 
-class Reader(nn.Module):
+class Features(nn.Module):
     """From States to (R, F): what a head reads for each answer."""
 
     def score(self, states: States, head: nn.Module) -> Tensor:
@@ -19,7 +19,7 @@ class Reader(nn.Module):
         return values
 
 
-class TextReader(Reader):
+class TextFeatures(Features):
     """One vector per row, through a pooler: States → (B, H)."""
 
     def __init__(self, pooler: nn.Module) -> None:
@@ -31,7 +31,7 @@ class TextReader(Reader):
         return vectors
 
 
-class SiameseReader(TextReader):
+class SiameseFeatures(TextFeatures):
     """The features of pairs, whose two texts are neighbouring rows."""
 
     def __init__(self, pooler: nn.Module, features: Sequence[Feature]) -> None:
@@ -43,8 +43,8 @@ class SiameseReader(TextReader):
         return pair_features(vectors[0::2], vectors[1::2], self.features)
 
 
-class CosineReader(TextReader):
-    """The cosine of pairs laid out as in `SiameseReader`, one number each."""
+class CosineFeatures(TextFeatures):
+    """The cosine of pairs laid out as in `SiameseFeatures`, one number each."""
 
     def forward(self, states: States) -> Tensor:
         vectors = super().forward(states)

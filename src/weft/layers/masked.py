@@ -1,6 +1,6 @@
-"""What hidden tokens were: their own states, or the states beside their span; and the vocabulary as an output layer.
+"""What masked tokens were: their own states, or the states beside their span; and the vocabulary as an output layer.
 
-Shape letters besides those of `weft.tensors`: M hidden places of all examples end to end; V tokens of the vocabulary.
+Shape letters besides those of `weft.tensors`: M masked places of all examples end to end; V tokens of the vocabulary.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from torch import Tensor, nn
 
 from weft.encoder.activations import ACTIVATIONS
 from weft.encoder.encoder import Encoder
-from weft.layers.features import Reader
+from weft.layers.features import Features
 from weft.tensors import States
 
 _LIKE_ENCODER = ("bert", "distilbert")  # families whose head has the encoder's activation
 
 
-class HiddenReader(Reader):
-    """The state at each hidden place, States → (M, H)."""
+class MaskedFeatures(Features):
+    """The state at each masked place, States → (M, H)."""
 
     def forward(self, states: States) -> Tensor:
-        return states.tokens[states.batch.layout["places"]]
+        return states.tokens[states.batch.indices["places"]]
 
 
-class BoundaryReader(Reader):
-    """For each example the states at its hidden places, and then what the tokens beside each one's span say about it.
+class BoundaryFeatures(Features):
+    """For each example the states at its masked places, and then what the tokens beside each one's span say about it.
 
     The layout holds for each answer its place, the places `left` and `right` of its span, its `offset` in the span, and
     whether it is `beside`, that is to be told from these alone.
@@ -45,11 +45,11 @@ class BoundaryReader(Reader):
         nn.init.normal_(self.offsets.weight, std=0.02)
 
     def forward(self, states: States) -> Tensor:
-        layout = states.batch.layout
-        own = states.tokens[layout["places"]]
-        beside = layout["beside"].nonzero().squeeze(1)
-        ends = (states.tokens[layout[name][beside]] for name in ("left", "right"))
-        offset = self.offsets(layout["offset"][beside].clamp_max(self.offsets.num_embeddings - 1))
+        indices = states.batch.indices
+        own = states.tokens[indices["places"]]
+        beside = indices["beside"].nonzero().squeeze(1)
+        ends = (states.tokens[indices[name][beside]] for name in ("left", "right"))
+        offset = self.offsets(indices["offset"][beside].clamp_max(self.offsets.num_embeddings - 1))
         told: Tensor = self.layers(torch.cat([*ends, offset], 1))
         return own.index_copy(0, beside, told.to(own.dtype))
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.layers.features import Reader
-from weft.layers.spans import SpanReader
+from weft.layers.features import Features
+from weft.layers.spans import SpanFeatures
 from weft.tensors import States
 
 _WIDTHS = 16  # wider spans count as so wide
 
 
-class RelationReader(Reader):
+class RelationFeatures(Features):
     """A vector for each pair of spans, States → (R, K): act(A·head + B·tail + C·(head ∗ tail)).
 
     The layout is that of spans, and pair_head, pair_tail (R,): which span is the head and which the tail.
@@ -24,12 +24,12 @@ class RelationReader(Reader):
 
     def __init__(self, width: int, size: int) -> None:
         super().__init__()
-        self.spans = SpanReader(width, size, _WIDTHS, "networks", "mean")
+        self.spans = SpanFeatures(width, size, _WIDTHS, "networks", "mean")
         self.head, self.tail, self.both = (nn.Linear(size, size) for _ in range(3))
 
     def forward(self, states: States) -> Tensor:
-        layout = states.batch.layout
+        indices = states.batch.indices
         spans = self.spans(states)
         head, tail = self.head(spans), self.tail(spans)
-        first, second = layout["pair_head"], layout["pair_tail"]
+        first, second = indices["pair_head"], indices["pair_tail"]
         return F.gelu(head[first] + tail[second] + self.both(spans[first] * spans[second]))

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.layers.features import Reader
+from weft.layers.features import Features
 from weft.tensors import States
 
 Ends = Literal["plain", "networks"]
@@ -24,18 +24,18 @@ ContentOf = Literal["mean", "attention", "none"]
 _CHUNK = 16384  # spans scored at once when nothing is learned
 
 
-class SpanReader(Reader):
+class SpanFeatures(Features):
     """A vector for each candidate span, States → (R, K).
 
     The layout is that of words, and span_first, span_last (R,): the first and the last word of each span.
     """
 
-    def __init__(self, width: int, size: int, widest: int, ends: Ends, content: ContentOf) -> None:
+    def __init__(self, width: int, size: int, max_width: int, ends: Ends, content: ContentOf) -> None:
         super().__init__()
         self.start, self.end = (end_network(width, size, ends) for _ in range(2))
         self.content = None if content == "none" else nn.Linear(width, size)
         self.attention = nn.Linear(width, 1, bias=False) if content == "attention" else None
-        self.widths = nn.Embedding(widest, size)
+        self.widths = nn.Embedding(max_width, size)
         nn.init.normal_(self.widths.weight, std=0.02)
 
     def forward(self, states: States) -> Tensor:
@@ -43,7 +43,7 @@ class SpanReader(Reader):
 
     def score(self, states: States, head: nn.Module) -> Tensor:
         """(R, O); in chunks of spans, so that memory does not grow with the spans' number times their width."""
-        spans = len(states.batch.layout["span_first"])
+        spans = len(states.batch.indices["span_first"])
         if torch.is_grad_enabled() or spans <= _CHUNK:
             return super().score(states, head)
         words = self._words(states)
@@ -52,8 +52,8 @@ class SpanReader(Reader):
 
     def _words(self, states: States) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """Each word as a start, as an end and as content, (U, K) each, and how much it counts as content, (U,)."""
-        layout = states.batch.layout
-        first, last = (states.tokens[layout["places"][layout[name]]] for name in ("firsts", "lasts"))
+        indices = states.batch.indices
+        first, last = (states.tokens[indices["places"][indices[name]]] for name in ("firsts", "lasts"))
         content = None if self.content is None else self.content(first)
         weight = None if self.attention is None else self.attention(first).squeeze(1)
         return self.start(first), self.end(last), content, weight
@@ -62,8 +62,8 @@ class SpanReader(Reader):
         self, words: tuple[Tensor, Tensor, Tensor | None, Tensor | None], states: States, chunk: slice
     ) -> Tensor:
         start, end, content, weight = words
-        layout = states.batch.layout
-        first, last = layout["span_first"][chunk], layout["span_last"][chunk]
+        indices = states.batch.indices
+        first, last = indices["span_first"][chunk], indices["span_last"][chunk]
         total: Tensor = start[first] + end[last] + self.widths((last - first).clamp_max(self.widths.num_embeddings - 1))
         if content is not None and len(first):
             inner, begins = inner_words(first, last)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from weft.layers.features import Reader
+from weft.layers.features import Features
 from weft.tensors import States
 
 
-class SubWordReader(Reader):
+class SubWordFeatures(Features):
     """The state of every sub-word of every word, States → (P, H)."""
 
     def forward(self, states: States) -> Tensor:
-        return states.tokens[states.batch.layout["places"]]
+        return states.tokens[states.batch.indices["places"]]
 
 
 def mean_by_word(values: Tensor, word_of: Tensor, words: int) -> Tensor:

@@ -5,7 +5,7 @@ A loss is chosen by `kind` in a config and builds a plain function, which owns n
     loss = CrossEntropy(class_weights="balanced").build(counts=[90, 10])
     loss(scores, targets).backward()
 
-Which targets a loss takes is in its `fits`:
+Which targets a loss takes is in its `target_types`:
 
     "label"   one of L labels per row       targets (B,) int64, the label's index
     "labels"  any of L labels per row       targets (B, L) float, 0 or 1
@@ -25,7 +25,7 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.spec import Spec
 
-Target = Literal["label", "labels", "score"]
+TargetType = Literal["label", "labels", "score"]
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 ClassWeights = Literal["balanced"] | tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] | None
 
@@ -33,12 +33,12 @@ ClassWeights = Literal["balanced"] | tuple[Annotated[float, Field(ge=0, allow_in
 class Loss(Spec, root=True):
     """The root of all losses.
 
-    A kind states the targets it `fits`, how many scores per row it needs (`outputs`), and builds the function.
+    A kind states the `target_types` it takes, how many scores per row it needs (`outputs`), and builds the function.
     """
 
-    fits: ClassVar[tuple[Target, ...]]
+    target_types: ClassVar[tuple[TargetType, ...]]
 
-    def outputs(self, labels: int, target: Target = "label") -> int:
+    def outputs(self, labels: int, target: TargetType = "label") -> int:
         """The scores a head gives per row for so many labels; one per label unless a kind says otherwise."""
         return labels
 

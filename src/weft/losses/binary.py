@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from weft.errors import ConfigError
-from weft.losses import Loss, LossFunction, Target
+from weft.losses import Loss, LossFunction, TargetType
 
 
 class Binary(Loss):
@@ -24,12 +24,12 @@ class Binary(Loss):
     """
 
     kind: Literal["binary"] = "binary"
-    fits: ClassVar[tuple[Target, ...]] = ("label", "labels")
+    target_types: ClassVar[tuple[TargetType, ...]] = ("label", "labels")
 
     positive_weight: Literal["balanced"] | Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """How much a yes matters against a no: "balanced" (noes / yeses in training, per label) or a number; 1 if unset."""
 
-    def outputs(self, labels: int, target: Target = "label") -> int:
+    def outputs(self, labels: int, target: TargetType = "label") -> int:
         """One score for two labels of which a row has one; one per label where a row may have any of them."""
         if target == "labels":
             return labels

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from weft.losses import ClassWeights, Loss, LossFunction, Target, label_weights, mean_by_weight
+from weft.losses import ClassWeights, Loss, LossFunction, TargetType, label_weights, mean_by_weight
 
 
 class CrossEntropy(Loss):
@@ -23,7 +23,7 @@ class CrossEntropy(Loss):
     """
 
     kind: Literal["cross_entropy"] = "cross_entropy"
-    fits: ClassVar[tuple[Target, ...]] = ("label",)
+    target_types: ClassVar[tuple[TargetType, ...]] = ("label",)
 
     class_weights: ClassWeights = None
     """How much each label matters: "balanced" (rarer labels more), or one number per label; all the same if unset."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from weft.losses import ClassWeights, Loss, LossFunction, Target, label_weights, mean_by_weight
+from weft.losses import ClassWeights, Loss, LossFunction, TargetType, label_weights, mean_by_weight
 
 
 class Focal(Loss):
@@ -25,7 +25,7 @@ class Focal(Loss):
     """
 
     kind: Literal["focal"] = "focal"
-    fits: ClassVar[tuple[Target, ...]] = ("label", "labels")
+    target_types: ClassVar[tuple[TargetType, ...]] = ("label", "labels")
 
     gamma: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
     """How strongly easy rows are looked away from; 0 is plain cross-entropy."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 from torch.nn import functional as F
 
-from weft.losses import Loss, LossFunction, Target
+from weft.losses import Loss, LossFunction, TargetType
 
 
 class Mse(Loss):
@@ -20,9 +20,9 @@ class Mse(Loss):
     """
 
     kind: Literal["mse"] = "mse"
-    fits: ClassVar[tuple[Target, ...]] = ("score",)
+    target_types: ClassVar[tuple[TargetType, ...]] = ("score",)
 
-    def outputs(self, labels: int, target: Target = "score") -> int:
+    def outputs(self, labels: int, target: TargetType = "score") -> int:
         """One score per row, whatever `labels` is."""
         return 1
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from weft.losses import Loss, LossFunction, Target
+from weft.losses import Loss, LossFunction, TargetType
 
 
 class Ordinal(Loss):
@@ -25,7 +25,7 @@ class Ordinal(Loss):
     """
 
     kind: Literal["ordinal"] = "ordinal"
-    fits: ClassVar[tuple[Target, ...]] = ("label",)
+    target_types: ClassVar[tuple[TargetType, ...]] = ("label",)
 
     mix: Annotated[float, Field(ge=0, le=1)] = 0.5
     """The share of the earth mover's distance in the loss; the rest is cross-entropy."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from weft.losses import Loss, LossFunction, Target
+from weft.losses import Loss, LossFunction, TargetType
 
 
 class Pearson(Loss):
@@ -23,9 +23,9 @@ class Pearson(Loss):
     """
 
     kind: Literal["pearson"] = "pearson"
-    fits: ClassVar[tuple[Target, ...]] = ("score",)
+    target_types: ClassVar[tuple[TargetType, ...]] = ("score",)
 
-    def outputs(self, labels: int, target: Target = "score") -> int:
+    def outputs(self, labels: int, target: TargetType = "score") -> int:
         """One score per row, whatever `labels` is."""
         return 1
 

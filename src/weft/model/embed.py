@@ -22,7 +22,7 @@ from weft.errors import CheckpointError, ConfigError, DataError
 from weft.model.devices import Device, choose_device
 from weft.model.network import DOCUMENT, load_network
 from weft.tensors import Batch, States, pack
-from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation, check_texts, refuse_bare_text
+from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, check_texts, refuse_bare_text
 
 Level = Literal["sentence", "word", "token"]
 Pooling = Literal["mean", "cls"]
@@ -208,7 +208,7 @@ def average_layers(encoder: Encoder, batch: Batch, layers: Layers) -> States:
     return replace(states, tokens=torch.stack(list(states.layers.values())).mean(0), layers={})
 
 
-def describe(states: States, rows: Sequence[Encoded], options: EmbedOptions) -> Iterator[TextVectors]:
+def describe(states: States, rows: Sequence[TokenizedRow], options: EmbedOptions) -> Iterator[TextVectors]:
     """The vectors asked for, row by row."""
     if options.level == "sentence":
         pooled = to_array(states.mean() if options.pooling == "mean" else states.first(), options.normalize)
@@ -221,7 +221,7 @@ def describe(states: States, rows: Sequence[Encoded], options: EmbedOptions) -> 
         yield TextVectors(to_array(vectors, options.normalize), [(s, e) for s, e, _ in groups], row.dropped)
 
 
-def token_groups(row: Encoded) -> list[tuple[int, int, list[int]]]:
+def token_groups(row: TokenizedRow) -> list[tuple[int, int, list[int]]]:
     """Start, end and place of every token that is not special."""
     return [(*row.offsets[place], [place]) for place, text in enumerate(row.texts) if text is not None]
 

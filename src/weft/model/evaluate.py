@@ -13,7 +13,7 @@ from weft.model.predict import WINDOW, score
 from weft.targets import Measures, Target
 from weft.tasks.base.examples import labels_of
 from weft.tensors import Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
         together = WINDOW if network.tasks[task].reads_corpus else len(examples)  # a corpus may not fit into memory
         predictions: list[Prediction] = []
         for first in range(0, len(examples), together):
-            scores, readings = score_examples(network, task, examples[first : first + together])
-            predictions += target.predictions(scores, readings)
+            scores, tokenized = score_examples(network, task, examples[first : first + together])
+            predictions += target.predictions(scores, tokenized)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results
@@ -60,18 +60,18 @@ def check_rows(task: str, target: Target, examples: Sequence[Example]) -> None:
     if not examples:
         raise DataError(f"task {task!r}: there are no rows to measure on")
     known = set(getattr(target, "labels", ()))
-    strange = [one for one in examples if not known.issuperset(labels_of([one]))]
-    if strange:
+    unknown = [one for one in examples if not known.issuperset(labels_of([one]))]
+    if unknown:
         raise DataError(
-            f"task {task!r}: {len(strange):,} of {len(examples):,} rows, the first in line {strange[0].line}, have a "
+            f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in line {unknown[0].line}, have a "
             f"label that the model does not know; it knows: {', '.join(sorted(known))}"
         )
 
 
-def score_examples(network: Network, task: str, examples: Sequence[Example]) -> tuple[Scores, list[Reading]]:
+def score_examples(network: Network, task: str, examples: Sequence[Example]) -> tuple[Scores, list[TokenizedExample]]:
     """Raw scores of a task's examples, and what they are about."""
-    readings = network.encode(task, examples)
-    return score(network, {task: readings})[task], readings
+    tokenized = network.encode(task, examples)
+    return score(network, {task: tokenized})[task], tokenized
 
 
 def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, Target]:
@@ -80,8 +80,8 @@ def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[s
     fitted = {}
     for task, examples in rows.items():
         if examples:
-            scores, readings = score_examples(network, task, examples)
-            fitted[task] = network.targets[task].fitted(scores, examples, readings, network.metric(task))
+            scores, tokenized = score_examples(network, task, examples)
+            fitted[task] = network.targets[task].fitted(scores, examples, tokenized, network.metric(task))
     return fitted
 
 

@@ -18,7 +18,7 @@ from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import TagsTarget
 from weft.tensors import Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
 
@@ -48,20 +48,20 @@ def explained_score(target: Target, scores: Tensor, prediction: Prediction) -> t
 
 
 def explained_marks(
-    target: TagsTarget | SpansTarget, scores: Scores, prediction: Prediction, reading: Reading
+    target: TagsTarget | SpansTarget, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
 ) -> tuple[tuple[str, ...], Tensor]:
     """The labels of the marks that were given, and the sum of their scores, as a scalar.
 
     The score of a tag is that of the chosen tag at each word of the mark; that of a span its label's. Where nothing was
     marked, the highest score that speaks for a mark stands for them; where there are no words, there is nothing.
     """
-    if not len(reading.by_word):
+    if not len(tokenized_example.by_word):
         return (), scores.values.sum()
     if isinstance(target, SpansTarget):
-        values, rows, columns = scores.values, *_given_spans(target, prediction, reading)
+        values, rows, columns = scores.values, *_given_spans(target, prediction, tokenized_example)
         names = ("", *target.labels)
     else:
-        values, rows, columns = _given_tags(target, scores, prediction, reading)
+        values, rows, columns = _given_tags(target, scores, prediction, tokenized_example)
         names = tuple(tag.partition("-")[2] for tag in target.tags)
     if prediction:
         return tuple(dict.fromkeys(one["label"] for one in prediction)), values[rows, columns].sum()
@@ -70,32 +70,34 @@ def explained_marks(
     return (names[column],), highest
 
 
-def _given_spans(target: SpansTarget, prediction: Prediction, reading: Reading) -> tuple[list[int], list[int]]:
+def _given_spans(
+    target: SpansTarget, prediction: Prediction, tokenized_example: TokenizedExample
+) -> tuple[list[int], list[int]]:
     """Where the scores of given spans stand: which candidates, which labels."""
-    words = len(reading.by_word)
+    words = len(tokenized_example.by_word)
     rows = []
-    for first, stop in _words_of(prediction, reading):
-        place = place_of(first, stop - 1, words, target.widest)
+    for first, stop in _words_of(prediction, tokenized_example):
+        place = place_of(first, stop - 1, words, target.max_width)
         assert place is not None  # it was a candidate
         rows.append(place)
     return rows, [target.labels.index(one["label"]) + 1 for one in prediction]
 
 
 def _given_tags(
-    target: TagsTarget, scores: Scores, prediction: Prediction, reading: Reading
+    target: TagsTarget, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
 ) -> tuple[Tensor, list[int], list[int]]:
     """The scores of words, (U, L), and where those of given marks stand: which words, which tags."""
-    word_of = torch.from_numpy(reading.by_word.word)
-    chosen, _ = target.decode(scores.detached(), word_of, [len(reading.by_word)])
+    word_of = torch.from_numpy(tokenized_example.by_word.word)
+    chosen, _ = target.decode(scores.detached(), word_of, [len(tokenized_example.by_word)])
     firsts, where = first_of_words(word_of), word_of.to(scores.values.device)
     values = scores.values[firsts] if target.decided == "first" else mean_by_word(scores.values, where, len(firsts))
-    rows = [word for span in _words_of(prediction, reading) for word in range(*span)]
+    rows = [word for span in _words_of(prediction, tokenized_example) for word in range(*span)]
     return values, rows, [chosen[word] for word in rows]
 
 
-def _words_of(prediction: Prediction, reading: Reading) -> Iterator[tuple[int, int]]:
+def _words_of(prediction: Prediction, tokenized_example: TokenizedExample) -> Iterator[tuple[int, int]]:
     """The words [first, stop) of each mark."""
     for one in prediction:
-        held = word_range(reading.words, one["start"], one["end"])
+        held = word_range(tokenized_example.words, one["start"], one["end"])
         assert held is not None
         yield held

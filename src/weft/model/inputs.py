@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from weft.data.formats import Row, read_rows, read_stream, shown_columns
-from weft.data.records import Content
+from weft.data.records import Input
 from weft.errors import DataError
 from weft.model.network import Network
 from weft.model.predict import choose_tasks, predict, shown
 from weft.tasks import Task
-from weft.tasks.base.examples import read_content
+from weft.tasks.base.examples import read_input
 
 _LINES, _OPTION = Path("standard input"), Path("--text")
 
@@ -64,7 +64,9 @@ def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iter
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:
     """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
-    keys = {name: (network.conditioner.pass_key(name), network.tasks[name].rows_per_example) for name in inputs.columns}
+    keys = {
+        name: (network.conditioner.encoder_key(name), network.tasks[name].rows_per_example) for name in inputs.columns
+    }
     passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
     if passes == len(set(inputs.columns.values())):
         return None
@@ -92,7 +94,7 @@ def _read_table(file: Path, tasks: dict[str, Task], all_needed: bool) -> Inputs:
     if not able or (problems and all_needed):
         raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(first.columns)}", file=file)
     needed = {columns: tasks[name] for name, columns in able.items()}
-    total = sum(all(read_content(task, row, file).texts for task in needed.values()) for row in read_rows(file))
+    total = sum(all(read_input(task, row, file).texts for task in needed.values()) for row in read_rows(file))
     notes = [f"left out: {problem}" for problem in problems]
     notes += [
         f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
@@ -102,7 +104,7 @@ def _read_table(file: Path, tasks: dict[str, Task], all_needed: bool) -> Inputs:
     return Inputs(lambda: read_rows(file), able, total, file, tuple(notes))
 
 
-def _content(task: Task, row: Row, inputs: Inputs) -> Content:
+def _content(task: Task, row: Row, inputs: Inputs) -> Input:
     if inputs.source in (_LINES, _OPTION) or inputs.source.suffix.lower() == ".txt":  # a blank line is an empty text
-        return Content(tuple(row.columns.values()))
-    return read_content(task, row, inputs.source)
+        return Input(tuple(row.columns.values()))
+    return read_input(task, row, inputs.source)

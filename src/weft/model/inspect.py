@@ -16,9 +16,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from weft.data.records import Content, Prediction
+from weft.data.records import Input, Prediction
 from weft.encoder.attention import SelfAttention
-from weft.encoder.conditioner import Readout, Seams
+from weft.encoder.conditioner import Conditioner, Readout
 from weft.errors import ConfigError
 from weft.model.explained import check_explicable, explained_marks, explained_score
 from weft.model.network import Network
@@ -29,9 +29,9 @@ from weft.targets.labels import LabelsTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import TagsTarget
 from weft.tasks.base.words import WordTask
-from weft.tensors import Batch, Scores, Shown, States
-from weft.tokenization.examples import Reading
-from weft.tokenization.tokenizer import Encoded, Text, Tokenizer, Truncation
+from weft.tensors import Batch, FirstTokenAttention, Scores, States
+from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation
 from weft.tokenization.windows import Window, cut_windows, owners
 
 Heads = Literal["mean", "max"]
@@ -54,12 +54,12 @@ class Word:
     end: int
     attention: float  # share of the row's attention
     attribution: float  # share of what spoke for the answer, negative for what spoke against it
-    pulls: Mapping[str, float]  # by label, its share of the word's heads × tokens, strongest first; no zeros
+    label_shares: Mapping[str, float]  # by label, its share of the word's heads × tokens, strongest first; no zeros
 
     @property
-    def pulled_by(self) -> str | None:
+    def winning_label(self) -> str | None:
         """The label that won most of the word, None where none won any."""
-        return next(iter(self.pulls), None)
+        return next(iter(self.label_shares), None)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Run:
     batch: Batch
     scores: Scores  # of one example
     embedded: Tensor  # (T, H) what the encoder began with, a leaf
-    shown: Shown
+    shown: FirstTokenAttention
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ class Place:
     tokens: list[int]
 
 
-class LeafSeams(Seams):
+class LeafConditioner(Conditioner):
     """A network's own conditioning, with the embedded tokens kept as a leaf from which gradients can be asked."""
 
-    def __init__(self, inner: Seams) -> None:
+    def __init__(self, inner: Conditioner) -> None:
         super().__init__()
         self.inner = inner
         self.leaf: Tensor | None = None
@@ -169,8 +169,8 @@ class LeafSeams(Seams):
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
         return self.inner.at_readout(q_first, k, v, layer, batch)
 
-    def beside(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
-        return self.inner.beside(x, index, batch)
+    def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
+        return self.inner.at_block(x, index, batch)
 
     def at_output(self, states: States) -> States:
         return self.inner.at_output(states)
@@ -181,7 +181,7 @@ class _WithOffsets(Tokenizer):
 
     def encode(
         self, texts: Sequence[Text], *, max_length: int, truncation: Truncation = "head", offsets: bool = True
-    ) -> list[Encoded]:
+    ) -> list[TokenizedRow]:
         return super().encode(texts, max_length=max_length, truncation=truncation, offsets=True)
 
 
@@ -189,19 +189,19 @@ class _WithOffsets(Tokenizer):
 class _Row:
     """The tokens of one row and the numbers of each, S of them."""
 
-    encoded: Encoded
-    whole: Encoded  # the same row without a limit
+    encoded: TokenizedRow
+    whole: TokenizedRow  # the same row without a limit
     texts: Texts
     places: list[Place]
     attention: Tensor  # (S,)
-    toward: Tensor  # (S,) gradient × input
+    attribution: Tensor  # (S,) gradient × input
     pulled: Tensor | None  # (S, N)
     windows: int = 1
 
     def absolute(self) -> float:
         """The sum of the absolute attributions of words and special tokens, before they are made shares."""
-        words = sum(abs(float(self.toward[place.tokens].sum())) for place in self.places)
-        return words + float(self.toward[self.outside()].abs().sum())
+        words = sum(abs(float(self.attribution[place.tokens].sum())) for place in self.places)
+        return words + float(self.attribution[self.outside()].abs().sum())
 
     def outside(self) -> list[int]:
         """The tokens that belong to no word."""
@@ -220,20 +220,20 @@ class _Row:
         return ReadRow(
             tuple(texts),
             special_attention=float(self.attention[outside].sum()),
-            special_attribution=float(self.toward[outside].abs().sum()) / total,
+            special_attribution=float(self.attribution[outside].abs().sum()) / total,
             tokens=len(self.encoded.ids),
             dropped=self.encoded.dropped,
             windows=self.windows,
         )
 
     def word(self, place: Place, total: float, labels: Sequence[str]) -> Word:
-        attention, toward = (float(numbers[place.tokens].sum()) for numbers in (self.attention, self.toward))
-        pulls = {} if self.pulled is None else count_pulls(self.pulled[place.tokens], labels)
-        return Word(place.start, place.end, attention, toward / total, pulls)
+        attention, attribution = (float(numbers[place.tokens].sum()) for numbers in (self.attention, self.attribution))
+        label_shares = {} if self.pulled is None else count_pulls(self.pulled[place.tokens], labels)
+        return Word(place.start, place.end, attention, attribution / total, label_shares)
 
 
 def inspect(
-    network: Network, task: str, given: Texts | Content, layer: int | None = None, heads: Heads = "mean"
+    network: Network, task: str, given: Texts | Input, layer: int | None = None, heads: Heads = "mean"
 ) -> Inspection:
     """What one layer's first token looked at while a task answered a text, or a pair.
 
@@ -244,26 +244,26 @@ def inspect(
         layer: 0 the lowest; the last by default.
         heads: the mean over the attention heads, or of each token the strongest head, scaled to add up to 1 again.
     """
-    content = given if isinstance(given, Content) else Content(given)
-    choose_tasks(network, [task], pair=len(content.texts) == 2)
+    input = given if isinstance(given, Input) else Input(given)
+    choose_tasks(network, [task], pair=len(input.texts) == 2)
     target = network.targets[task]
     check_explicable(task, target)
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
-    reading = encode_with_offsets(network, task, content, network.max_length(task))
+    tokenized_example = encode_with_offsets(network, task, input, network.max_length(task))
     with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
-        run = run_once(network, task, reading, layer)
-        (prediction,) = target.predictions(run.scores.detached(), [reading])
+        run = run_once(network, task, tokenized_example, layer)
+        (prediction,) = target.predictions(run.scores.detached(), [tokenized_example])
         if isinstance(target, TagsTarget | SpansTarget):
-            explained, score = explained_marks(target, run.scores, prediction, reading)
+            explained, score = explained_marks(target, run.scores, prediction, tokenized_example)
         else:
             explained, score = explained_score(target, run.scores.values, prediction)
         (gradient,) = torch.autograd.grad(score, run.embedded)
-    toward = (gradient * run.embedded.detach()).float().sum(1).cpu()
+    attribution = (gradient * run.embedded.detach()).float().sum(1).cpu()
     attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
-    pulled = None if run.shown.pulled_by is None else run.shown.pulled_by.cpu()
+    pulled = None if run.shown.winning_label is None else run.shown.winning_label.cpu()
     labels = labels_of(target) if pulled is not None else None
-    rows = _rows(network, task, reading, run.batch, attention, toward, pulled)
+    rows = _rows(network, task, tokenized_example, run.batch, attention, attribution, pulled)
     total = sum(row.absolute() for row in rows) or 1.0
     return Inspection(
         task=task,
@@ -274,7 +274,7 @@ def inspect(
         layer=layer,
         depth=depth,
         heads=heads,
-        pooling="words" if reading.sub_words else str(network.tasks[task].pooler.to_dict()["kind"]),
+        pooling="words" if tokenized_example.sub_words else str(network.tasks[task].pooler.to_dict()["kind"]),
     )
 
 
@@ -285,40 +285,42 @@ def check_layer(layer: int, depth: int) -> int:
     return layer
 
 
-def encode_with_offsets(network: Network, task: str, content: Content, max_length: int) -> Reading:
+def encode_with_offsets(network: Network, task: str, input: Input, max_length: int) -> TokenizedExample:
     """One example exactly as its task reads it, with offsets."""
     tokenizer = _WithOffsets(network.tokenizer.backend, network.tokenizer.settings)
-    return network.tasks[task].encode([content], tokenizer, max_length)[0]
+    return network.tasks[task].encode([input], tokenizer, max_length)[0]
 
 
-def run_once(network: Network, task: str, reading: Reading, layer: int) -> Run:
+def run_once(network: Network, task: str, tokenized_example: TokenizedExample, layer: int) -> Run:
     """One example through the network, with a gradient path back to its embedded tokens."""
-    batch = network.collate(task, [reading]).to(next(network.parameters()).device)
-    seams = LeafSeams(network.conditioner)
+    batch = network.collate(task, [tokenized_example]).to(next(network.parameters()).device)
+    conditioner = LeafConditioner(network.conditioner)
     kept = network.tasks[task].layers(network.encoder.config.num_hidden_layers)
-    states: States = network.encoder(batch, seams, layers=kept, attention=[layer])
-    assert seams.leaf is not None
-    return Run(batch, network.score_states(task, states), seams.leaf, states.attention[layer])
+    states: States = network.encoder(batch, conditioner, layers=kept, attention=[layer])
+    assert conditioner.leaf is not None
+    return Run(batch, network.score_states(task, states), conditioner.leaf, states.attention[layer])
 
 
 def _rows(
     network: Network,
     task: str,
-    reading: Reading,
+    tokenized_example: TokenizedExample,
     batch: Batch,
     attention: Tensor,
-    toward: Tensor,
+    attribution: Tensor,
     pulled: Tensor | None,
 ) -> list[_Row]:
     """The rows of an example with their numbers, (T,) and (T, N), each text in one row also where it was in windows."""
-    texts = reading.content.texts
-    starts, sizes = batch.starts.tolist(), [len(row.ids) for row in reading.rows]
+    texts = tokenized_example.input.texts
+    starts, sizes = batch.row_offsets.tolist(), [len(row.ids) for row in tokenized_example.rows]
     cuts = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-    split = reading.dropped or (reading.sub_words and len(sizes) > 1)
-    full = encode_with_offsets(network, task, reading.content, _NO_LIMIT).rows if split else reading.rows
-    if reading.sub_words and len(sizes) > 1:
-        shares = [attention[cut] for cut in cuts], [toward[cut] for cut in cuts]
-        joined = join_windows(full[0], reading.rows, _windows(network, task, full[0]), *shares)
+    split = tokenized_example.dropped or (tokenized_example.sub_words and len(sizes) > 1)
+    full = (
+        encode_with_offsets(network, task, tokenized_example.input, _NO_LIMIT).rows if split else tokenized_example.rows
+    )
+    if tokenized_example.sub_words and len(sizes) > 1:
+        shares = [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts]
+        joined = join_windows(full[0], tokenized_example.rows, _windows(network, task, full[0]), *shares)
         return [_Row(full[0], full[0], texts, find_words(full[0], texts), *joined, None, len(sizes))]
     own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
     return [
@@ -328,14 +330,14 @@ def _rows(
             parts,
             find_words(row, parts),
             attention[cut],
-            toward[cut],
+            attribution[cut],
             None if pulled is None else pulled[cut],
         )
-        for row, whole, parts, cut in zip(reading.rows, full, own, cuts, strict=True)
+        for row, whole, parts, cut in zip(tokenized_example.rows, full, own, cuts, strict=True)
     ]
 
 
-def _windows(network: Network, task: str, whole: Encoded) -> list[Window]:
+def _windows(network: Network, task: str, whole: TokenizedRow) -> list[Window]:
     """The windows in which a task reads a row."""
     kind = network.tasks[task]
     assert isinstance(kind, WordTask)
@@ -343,11 +345,11 @@ def _windows(network: Network, task: str, whole: Encoded) -> list[Window]:
 
 
 def join_windows(
-    whole: Encoded,
-    rows: Sequence[Encoded],
+    whole: TokenizedRow,
+    rows: Sequence[TokenizedRow],
     windows: Sequence[Window],
     attention: Sequence[Tensor],
-    toward: Sequence[Tensor],
+    attribution: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor]:
     """Attention and gradient × input of the tokens of a whole row, (S,) each, from those of its windows.
 
@@ -357,7 +359,7 @@ def join_windows(
     assert [window.row.ids for window in windows] == [row.ids for row in rows]
     decides = owners(whole, windows)
     looked, spoke = torch.zeros(len(whole.ids)), torch.zeros(len(whole.ids))
-    for number, (window, shares, sums) in enumerate(zip(windows, attention, toward, strict=True)):
+    for number, (window, shares, sums) in enumerate(zip(windows, attention, attribution, strict=True)):
         spoke[window.places] += sums
         for inside, place in enumerate(window.places):
             if whole.texts[place] is None:
@@ -380,7 +382,7 @@ def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:
     return strongest / torch.zeros(batch.rows).index_add(0, row_of, strongest)[row_of]
 
 
-def find_words(row: Encoded, texts: Texts) -> list[Place]:
+def find_words(row: TokenizedRow, texts: Texts) -> list[Place]:
     """The words of a row, each with whole characters: what would part a mark from its letter is joined."""
     found: list[Place] = []
     for start, end, tokens in row.word_groups():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.data.records import Content, Example, Prediction
+from weft.data.records import Example, Input, Prediction
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
 from weft.model.embed import TextEncoder, TextVectors
@@ -19,7 +19,7 @@ from weft.model.inspect import Inspection, inspect
 from weft.model.network import DOCUMENT, Network, load_network
 from weft.model.predict import choose_tasks, predict, shown
 from weft.tasks.base.examples import read_examples
-from weft.tasks.base.loading import CorpusReader
+from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Text, check_texts
 
 
@@ -50,8 +50,8 @@ class Model:
         if any(isinstance(text, tuple) != pair for text in texts):
             raise DataError("received texts and pairs mixed; predict them one after the other")
         names = choose_tasks(self.network, wanted, pair)
-        contents = (Content(text if isinstance(text, tuple) else (text,)) for text in texts)
-        rows = (dict.fromkeys(names, content) for content in contents)
+        inputs = (Input(text if isinstance(text, tuple) else (text,)) for text in texts)
+        rows = (dict.fromkeys(names, input) for input in inputs)
         answers = (answer.predictions for answer in predict(self.network, rows))
         found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
         return found if task is None else [one[task] for one in found]
@@ -60,7 +60,7 @@ class Model:
         """Each task's result on the gold rows of a file, or on examples."""
         choose_tasks(self.network, list(files))
         with TemporaryDirectory() as cache:
-            reader = CorpusReader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
+            reader = CorpusLoader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
 
             def rows_of(name: str, rows: str | os.PathLike[str] | Sequence[Example]) -> Sequence[Example]:
                 if not isinstance(rows, str | os.PathLike):

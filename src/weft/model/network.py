@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from weft.checkpoints.hf import WEIGHTS, read_file, read_json, write_tensors
-from weft.conditioning import Blueprint, Conditioning, slot
+from weft.conditioning import Conditioning, NetworkShape, task_key
 from weft.conditioning.combined import Combined
 from weft.conditioning.none import Unconditioned
 from weft.data.atomic import write_atomically
-from weft.data.records import Content
+from weft.data.records import Input
 from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError
-from weft.layers.features import Reader
+from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
@@ -31,7 +31,7 @@ from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.tasks import Task
 from weft.tensors import Batch, Scores, States, pack
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
 
 DOCUMENT = "weft.json"
@@ -58,11 +58,11 @@ class Network(nn.Module):
         self.targets = dict(targets)
         self.tasks = {name: with_pooling(task, self.targets[name], self.conditioning) for name, task in tasks.items()}
         self.encoder = encoder
-        self.conditioner = self.conditioning.build(draw_blueprint(encoder.config, self.tasks, self.targets))
+        self.conditioner = self.conditioning.build(network_shape(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
-        self.readers = nn.ModuleDict({slot(name): task.build_reader(width) for name, task in self.tasks.items()})
-        steps = {slot(name): task.build_steps(self.targets[name]) for name, task in self.tasks.items()}
-        self.steps = nn.ModuleDict({name: module for name, module in steps.items() if module is not None})
+        self.features = nn.ModuleDict({task_key(name): task.build_features(width) for name, task in self.tasks.items()})
+        transitions = {task_key(name): task.build_transitions(self.targets[name]) for name, task in self.tasks.items()}
+        self.transitions = nn.ModuleDict({name: module for name, module in transitions.items() if module is not None})
         self.heads = nn.ModuleDict()
         self._shared: dict[str, tuple[Any, ...]] = {}
         for name in self.tasks:
@@ -81,10 +81,10 @@ class Network(nn.Module):
 
     def score_states(self, task: str, states: States) -> Scores:
         """What a task's head says about the states of a batch."""
-        steps = self.steps[slot(task)]() if slot(task) in self.steps else None
-        reader = cast(Reader, self.readers[slot(task)])
-        values = reader.score(states, self.heads[self.head_of(task)])
-        return Scores(values, states.batch.answers, steps)
+        transitions = self.transitions[task_key(task)]() if task_key(task) in self.transitions else None
+        features = cast(Features, self.features[task_key(task)])
+        values = features.score(states, self.heads[self.head_of(task)])
+        return Scores(values, states.batch.outputs_per_example, transitions)
 
     def losses(self) -> dict[str, ScoresLoss]:
         """Every task's loss over its scores and the gold of a batch."""
@@ -103,16 +103,20 @@ class Network(nn.Module):
         """The tokens a row of this task may have."""
         return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
 
-    def encode(self, task: str, contents: Sequence[Content]) -> list[Reading]:
+    def encode(self, task: str, inputs: Sequence[Input]) -> list[TokenizedExample]:
         """Each example of a task as rows of tokens."""
-        return self.tasks[task].encode(contents, self.tokenizer, self.max_length(task))
+        return self.tasks[task].encode(inputs, self.tokenizer, self.max_length(task))
 
-    def collate(self, task: str, readings: Sequence[Reading]) -> Batch:
+    def collate(self, task: str, tokenized: Sequence[TokenizedExample]) -> Batch:
         """Some examples of a task as one batch."""
-        rows = [row for reading in readings for row in reading.rows]
+        rows = [row for tokenized_example in tokenized for row in tokenized_example.rows]
         batch = pack([row.ids for row in rows], [row.segments for row in rows], task)
-        answers = tuple(self.tasks[task].answers(reading) for reading in readings)
-        return replace(batch, answers=answers, layout=self.tasks[task].layout(readings, batch))
+        outputs_per_example = tuple(
+            self.tasks[task].count_outputs(tokenized_example) for tokenized_example in tokenized
+        )
+        return replace(
+            batch, outputs_per_example=outputs_per_example, indices=self.tasks[task].indices(tokenized, batch)
+        )
 
     def metric(self, task: str) -> str:
         """The metric a task is chosen by."""
@@ -136,7 +140,7 @@ class Network(nn.Module):
 
     def _add_head(self, name: str, width: int) -> None:
         task = self.tasks[name]
-        sizes = task.inputs(width), self.targets[name].outputs(loss_of(task))
+        sizes = task.feature_size(width), self.targets[name].outputs(loss_of(task))
         key, signature = self.head_of(name), (task.head, *sizes)
         if key not in self.heads:
             self.heads[key] = task.build_head(*sizes, self.encoder)
@@ -153,7 +157,7 @@ class Network(nn.Module):
         chosen = self.tasks[task]
         if chosen.head.share is None and chosen.common_head is not None:
             return chosen.common_head  # no slot, so never in the way of a task of this name
-        return slot(chosen.head.share or task)
+        return task_key(chosen.head.share or task)
 
 
 def with_pooling(task: Task, target: Target, conditioning: Conditioning) -> Task:
@@ -170,13 +174,13 @@ def reads_first_token(conditioning: Conditioning) -> bool:
     return any(part.reads_first_token for part in parts)
 
 
-def draw_blueprint(config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> Blueprint:
+def network_shape(config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> NetworkShape:
     """What conditioning methods may know of a network."""
-    return Blueprint(
+    return NetworkShape(
         config=config,
         tasks=tuple(tasks),
         labels={name: one.labels for name, one in targets.items() if isinstance(one, LabelTarget | LabelsTarget)},
-        several=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
+        multilabel=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
         siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
     )
 
@@ -190,7 +194,7 @@ def check_sources(tasks: Mapping[str, Task]) -> None:
     """Raise for tasks that take spans from a task that gives none."""
     for name, task in tasks.items():
         source = getattr(task, "spans_from", None)
-        able = [other for other, one in tasks.items() if one.takes_words and not one.reads_marks]
+        able = [other for other, one in tasks.items() if one.takes_words and not one.reads_spans]
         if source is not None and source not in able:
             allowed = ", ".join(able) or "none here"
             raise ConfigError(f"tasks.{name}.spans_from: {source!r} does not mark spans; allowed: {allowed}")
@@ -201,8 +205,8 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> No
     faults = []
     for name, task in tasks.items():
         target, loss = targets[name], loss_of(task)
-        if target.fits not in loss.fits:
-            kinds = [kind for kind, cls in Loss.kinds().items() if target.fits in cls.fits]
+        if target.target_type not in loss.target_types:
+            kinds = [kind for kind, cls in Loss.kinds().items() if target.target_type in cls.target_types]
             faults.append(
                 f"tasks.{name}.loss: {loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
             )

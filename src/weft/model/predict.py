@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from weft.data.records import Content, Prediction
+from weft.data.records import Input, Prediction
 from weft.errors import ConfigError, DataError
 from weft.model.embed import batches_by_length
 from weft.model.network import Network
 from weft.spec import nearest
 from weft.targets.base.annotations import spans_in
 from weft.tensors import Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
@@ -30,7 +30,7 @@ class Answer:
     truncated: bool
 
 
-def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator[Answer]:
+def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[Answer]:
     """An answer per row, in order; a row says for each of the tasks to answer what it reads.
 
     Tasks that read the same tokens share one pass of the encoder, as far as conditioning allows. All rows must name the
@@ -42,33 +42,33 @@ def predict(network: Network, rows: Iterable[Mapping[str, Content]]) -> Iterator
         answers: list[dict[str, Prediction]] = [{} for _ in window]
         truncated = [False] * len(window)
         for asked in in_turn(network, window, answers):
-            for readings in groups(network, asked):
-                for task, scores in score(network, readings).items():
-                    for place, prediction in enumerate(network.targets[task].predictions(scores, readings[task])):
+            for tokenized in groups(network, asked):
+                for task, scores in score(network, tokenized).items():
+                    for place, prediction in enumerate(network.targets[task].predictions(scores, tokenized[task])):
                         answers[place][task] = prediction
-                    truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, readings[task], strict=True)]
+                    truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, tokenized[task], strict=True)]
         for row, answer, cut in zip(window, answers, truncated, strict=True):
             yield Answer({task: answer[task] for task in row}, cut)
 
 
 def in_turn(
-    network: Network, window: Sequence[Mapping[str, Content]], answers: Sequence[Mapping[str, Prediction]]
-) -> Iterator[list[dict[str, Content]]]:
+    network: Network, window: Sequence[Mapping[str, Input]], answers: Sequence[Mapping[str, Prediction]]
+) -> Iterator[list[dict[str, Input]]]:
     """The rows as they can be asked about: first the tasks that need no answer of another, then those that do.
 
     A task whose row comes without the spans it asks about reads those that another task has found by then.
     """
     sources = {task: network.source_of(task) for task in window[0] if any(row[task].spans is None for row in window)}
-    lost = [task for task, source in sources.items() if source is None and network.tasks[task].reads_marks]
+    lost = [task for task, source in sources.items() if source is None and network.tasks[task].reads_spans]
     if lost:
         raise DataError(
             f"the task {', '.join(lost)} asks about spans, but received a text without any; give a file that has "
             "them, or train with spans_from = the task that finds them"
         )
     waiting = {task: source for task, source in sources.items() if source is not None}
-    first = [{task: content for task, content in row.items() if task not in waiting} for row in window]
+    first = [{task: input for task, input in row.items() if task not in waiting} for row in window]
     for row, asked in zip(window, first, strict=True):
-        asked.update((source, Content(row[task].texts, words=row[task].words)) for task, source in waiting.items())
+        asked.update((source, Input(row[task].texts, words=row[task].words)) for task, source in waiting.items())
     yield first
     if waiting:
         yield [
@@ -80,29 +80,30 @@ def in_turn(
         ]
 
 
-def groups(network: Network, window: Sequence[Mapping[str, Content]]) -> list[dict[str, list[Reading]]]:
+def groups(network: Network, window: Sequence[Mapping[str, Input]]) -> list[dict[str, list[TokenizedExample]]]:
     """The tasks that may share a pass, and what each makes of the rows: the same tokens."""
-    found: dict[Any, dict[str, list[Reading]]] = {}
+    found: dict[Any, dict[str, list[TokenizedExample]]] = {}
     for task in window[0]:
-        readings = network.encode(task, [row[task] for row in window])
-        tokens = tuple(tuple(row.ids) for reading in readings for row in reading.rows)
-        found.setdefault((network.conditioner.pass_key(task), tokens), {})[task] = readings
+        tokenized = network.encode(task, [row[task] for row in window])
+        tokens = tuple(tuple(row.ids) for tokenized_example in tokenized for row in tokenized_example.rows)
+        found.setdefault((network.conditioner.encoder_key(task), tokens), {})[task] = tokenized
     return list(found.values())
 
 
 @torch.inference_mode()
-def score(network: Network, readings: Mapping[str, Sequence[Reading]]) -> dict[str, Scores]:
+def score(network: Network, tokenized: Mapping[str, Sequence[TokenizedExample]]) -> dict[str, Scores]:
     """The scores of tasks that read the same tokens, in the order of the readings."""
-    first = next(iter(readings.values()))
+    first = next(iter(tokenized.values()))
     device = next(network.parameters()).device
-    parts: dict[str, list[Scores]] = {task: [] for task in readings}
+    parts: dict[str, list[Scores]] = {task: [] for task in tokenized}
     order: list[int] = []
     for places in batches_by_length([one.tokens for one in first], _BATCH_TOKENS):
         batches = {
-            task: network.collate(task, [some[place] for place in places]).to(device) for task, some in readings.items()
+            task: network.collate(task, [some[place] for place in places]).to(device)
+            for task, some in tokenized.items()
         }
         for task, scores in network.scores(batches).items():
-            some = [readings[task][place] for place in places]
+            some = [tokenized[task][place] for place in places]
             parts[task].append(network.targets[task].compact(scores.detached(), some))
         order += places
     return {task: Scores.join(found, order) for task, found in parts.items()}
@@ -121,7 +122,7 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
         return chosen
     fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
     if not wanted:  # a bare text has no marks to ask about
-        fitting = [name for name in fitting if not network.tasks[name].reads_marks or network.source_of(name)]
+        fitting = [name for name in fitting if not network.tasks[name].reads_spans or network.source_of(name)]
     if not fitting or (wanted and len(fitting) < len(chosen)):
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]

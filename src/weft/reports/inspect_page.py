@@ -204,13 +204,13 @@ def _article(one: Inspection, title: str, scale: float, marks: Mapping[str, str]
     model = f'<p class="model">{clean(title)}</p>' if title else ""
     most = max((abs(word.attribution) for _, word in _words(one)), default=0.0)
     looked = _texts(one, lambda word, words: _looked(word, words, scale, marks))
-    toward = _texts(one, lambda word, words: _toward(word, words, most))
+    attribution = _texts(one, lambda word, words: _toward(word, words, most))
     return (
         f'<article>\n<div class="top">{model}<p class="answer">{_answer(one.prediction)}</p>'
         f"{_marked(one, looks)}</div>\n"
         f'<div class="panel"><h3>Where the first token looked</h3>{looked}'
         f"{_notes(_attention_facts(one, scale))}</div>\n"
-        f'<div class="panel"><h3>{clean(f"Second opinion: {_about(one)}")}</h3>{toward}'
+        f'<div class="panel"><h3>{clean(f"Second opinion: {_about(one)}")}</h3>{attribution}'
         f"{_notes(_attribution_facts(one))}</div>\n</article>\n"
     )
 
@@ -294,11 +294,15 @@ def _span(words: str, kind: str, strength: float, tip: str) -> str:
 
 def _looked(word: Word, words: str, scale: float, marks: Mapping[str, str]) -> str:
     """A word painted by attention, with the mark of the label that pulled it."""
-    pulls = [f"{label} {percent(share)}" for label, share in word.pulls.items()]
-    tip = f"attention {percent(word.attention)}" + (f"; pulled by {', '.join(pulls[:MOST_NAMED])}" if pulls else "")
+    label_shares = [f"{label} {percent(share)}" for label, share in word.label_shares.items()]
+    tip = f"attention {percent(word.attention)}" + (
+        f"; pulled by {', '.join(label_shares[:MOST_NAMED])}" if label_shares else ""
+    )
     strength = word.attention / scale if scale else 0.0
-    shown = strength >= MARKED and clearly_pulled(word) and word.pulled_by
-    marked = f'<span class="m {marks[shown]}" style="--p:{word.pulls[shown]:.2f}">{words}</span>' if shown else words
+    shown = strength >= MARKED and clearly_pulled(word) and word.winning_label
+    marked = (
+        f'<span class="m {marks[shown]}" style="--p:{word.label_shares[shown]:.2f}">{words}</span>' if shown else words
+    )
     return _span(marked, "a", strength, tip)
 
 
@@ -311,7 +315,7 @@ def _toward(word: Word, words: str, most: float) -> str:
 
 def clearly_pulled(word: Word) -> bool:
     """Whether its leading label won more than a stray few of a word's heads × sub-words."""
-    return next(iter(word.pulls.values()), 0.0) >= CLEAR
+    return next(iter(word.label_shares.values()), 0.0) >= CLEAR
 
 
 def _notes(sentences: Iterable[str]) -> str:
@@ -327,7 +331,7 @@ def _attention_facts(one: Inspection, scale: float) -> list[str]:
     if scale:
         facts.insert(0, f"The strongest shade is {percent(scale)} of the attention.")
     if one.labels is not None:
-        shares = [sum(word.pulls.values()) for _, word in _words(one)]
+        shares = [sum(word.label_shares.values()) for _, word in _words(one)]
         mean = sum(shares) / max(1, len(shares))
         facts.append(f"On average, labels decided {percent(mean)} of a word’s heads.")
     return [fact[:1].upper() + fact[1:] for fact in facts]
@@ -335,11 +339,11 @@ def _attention_facts(one: Inspection, scale: float) -> list[str]:
 
 def _attribution_facts(one: Inspection) -> list[str]:
     words = [word for _, word in _words(one)]
-    toward = sum(word.attribution for word in words if word.attribution > 0)
+    attribution = sum(word.attribution for word in words if word.attribution > 0)
     against = -sum(word.attribution for word in words if word.attribution < 0)
     special = sum(row.special_attribution for row in one.rows)
     sides = ("for a higher score", "for a lower score") if _is_number(one) else ("for it", "against it")
-    shares = f"Words {sides[0]} {percent(toward)}, words {sides[1]} {percent(against)}"
+    shares = f"Words {sides[0]} {percent(attribution)}, words {sides[1]} {percent(against)}"
     return [f"{shares}, special tokens {percent(special)}."]
 
 

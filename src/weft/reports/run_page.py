@@ -161,9 +161,13 @@ def _training(record: Mapping[str, Any]) -> str:
     best: Mapping[str, Any] = record.get("best") or {}
     tasks = list(record.get("tasks", {}))
     figures = []
-    if curve := record.get("curve"):
+    if loss_history := record.get("loss_history"):
         figures.append(
-            _figure("Loss while training", _loss_chart(curve, tasks), "Smoothed; each step’s own loss is faint behind.")
+            _figure(
+                "Loss while training",
+                _loss_chart(loss_history, tasks),
+                "Smoothed; each step’s own loss is faint behind.",
+            )
         )
     if dev := _follow(history, "dev"):
         metrics = {row.task: row.metric for row in read_rows(record)}
@@ -194,9 +198,9 @@ def _training(record: Mapping[str, Any]) -> str:
     )
 
 
-def _loss_chart(curve: Iterable[Sequence[Any]], tasks: Iterable[str]) -> str:
+def _loss_chart(loss_history: Iterable[Sequence[Any]], tasks: Iterable[str]) -> str:
     by_task: dict[str, list[Point]] = {task: [] for task in tasks}  # in this order a task has one colour in all charts
-    for step, task, loss in curve:
+    for step, task, loss in loss_history:
         by_task.setdefault(task, []).extend(finite([(step, loss)]))
     series = [Series(task, _thin(smooth(points)), _thin(points)) for task, points in by_task.items()]
     return line_chart(series, "Training loss of each task", "step", "loss", zero=True)

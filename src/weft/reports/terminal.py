@@ -32,7 +32,7 @@ class Row:
     rows: int
     part: str  # the rows it was measured on: test, dev
     calibration_error: float | None
-    perplexities: tuple[float, float | None] | None = None  # at hidden words: its own, and that of their frequency
+    perplexities: tuple[float, float | None] | None = None  # at masked words: its own, and that of their frequency
 
     def against(self, baseline: float | None) -> Standing:
         """`better` or `worse` only where the whole interval lies on that side of the baseline."""
@@ -130,7 +130,7 @@ def _read_row(name: str, task: Mapping[str, Any]) -> Row:
 
 
 def _summary(rows: Sequence[Row]) -> list[str]:
-    rows = [row for row in rows if row.perplexities is None]  # nothing without an encoder tells hidden words
+    rows = [row for row in rows if row.perplexities is None]  # nothing without an encoder tells masked words
     if not rows:
         return []
     parts = {row.part for row in rows}
@@ -154,7 +154,7 @@ def _perplexities(rows: Sequence[Row]) -> list[str]:
         if row.perplexities is not None:
             own, common = row.perplexities
             beside = "" if common is None else f"; knowing only how common each token is, {common:.1f}"
-            found.append(f"Perplexity of {row.task} at hidden words: {own:.1f}{beside}.")
+            found.append(f"Perplexity of {row.task} at masked words: {own:.1f}{beside}.")
     return found
 
 

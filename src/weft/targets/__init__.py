@@ -6,7 +6,7 @@
     tags       a tag for every word, or the spans that such tags mark
     spans      spans of words, one in another if need be
     relations  what pairs of spans have to do with each other
-    hidden     tokens that were hidden
+    masked     tokens that were masked
 
 A target is learned from the training rows, is frozen, and knows all about its answers: how gold becomes a tensor, how
 a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model
@@ -25,10 +25,9 @@ from torch import Tensor
 
 from weft.data.records import Example, Gold, Prediction
 from weft.errors import ConfigError
-from weft.losses import Loss, LossFunction
-from weft.losses import Target as Fit
+from weft.losses import Loss, LossFunction, TargetType
 from weft.tensors import Batch, Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 ScoresLoss = Callable[[Scores, Batch], Tensor]
 
@@ -46,7 +45,7 @@ class Measures:
 class Target(ABC):
     """The root of all targets."""
 
-    fits: ClassVar[Fit]
+    target_type: ClassVar[TargetType]
     without_encoder: ClassVar[str] = "tfidf"  # what `simple` is called
     metrics: ClassVar[tuple[str, ...]]  # what `measure` gives; higher is better for all a user may choose by
 
@@ -55,23 +54,25 @@ class Target(ABC):
         """The scores a head gives per answer."""
 
     @abstractmethod
-    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         """The gold answers of each example, as the loss takes them: one row for each of its answers."""
 
     @abstractmethod
     def loss_of(self, loss: Loss) -> ScoresLoss:
         """The loss over a head's scores and the gold of a batch."""
 
-    def compact(self, scores: Scores, readings: Sequence[Reading]) -> Scores:
+    def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
         """The scores without what predictions do not need, where all of them would fill the memory."""
         return scores
 
     @abstractmethod
-    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         """A prediction per example from a head's scores."""
 
     @abstractmethod
-    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+    def fitted(
+        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
+    ) -> Target:
         """The same target with temperature and thresholds fitted on scores of rows not trained on."""
 
     @abstractmethod
@@ -111,7 +112,7 @@ class RowTarget(Target):
     def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Target:
         """The same target with temperature and thresholds fitted on scores (B, O) of rows not trained on."""
 
-    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         return list(self.tensor([one.gold for one in examples]).split(1))
 
     def loss_of(self, loss: Loss) -> ScoresLoss:
@@ -123,10 +124,12 @@ class RowTarget(Target):
 
         return over_scores
 
-    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         return self.decode(scores.values)
 
-    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+    def fitted(
+        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
+    ) -> Target:
         return self.calibrated(scores.values, [one.gold for one in examples], metric)
 
 

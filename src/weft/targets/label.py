@@ -13,8 +13,7 @@ from torch import Tensor
 
 from weft.baselines.tfidf import majority_labels, tfidf_labels, tfidf_pair_labels
 from weft.data.records import Example, Gold, Prediction
-from weft.losses import Loss, LossFunction
-from weft.losses import Target as Fit
+from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
@@ -30,7 +29,7 @@ class LabelTarget(RowTarget):
     With two labels, a row gets the second where its probability reaches `threshold`; otherwise the likeliest wins.
     """
 
-    fits: ClassVar[Fit] = "label"
+    target_type: ClassVar[TargetType] = "label"
     metrics: ClassVar[tuple[str, ...]] = (
         *("accuracy", "f1_macro", "f1_micro", "precision_macro", "recall_macro", "matthews_correlation"),
     )

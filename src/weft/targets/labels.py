@@ -13,8 +13,7 @@ from torch import Tensor
 
 from weft.baselines.tfidf import majority_label_sets, tfidf_label_sets
 from weft.data.records import Example, Gold, Prediction
-from weft.losses import Loss, LossFunction
-from weft.losses import Target as Fit
+from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
@@ -28,7 +27,7 @@ _LEAST = 10  # rows with and without a label from which its threshold is tuned
 class LabelsTarget(RowTarget):
     """The labels in order, their training counts, and from which probability each is given."""
 
-    fits: ClassVar[Fit] = "labels"
+    target_type: ClassVar[TargetType] = "labels"
     metrics: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro", "precision_micro", "recall_micro", "exact_match")
 
     labels: tuple[str, ...]

@@ -11,27 +11,27 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from weft.data.records import Content, Example, Gold, Prediction, Relation, Span
+from weft.data.records import Example, Gold, Input, Prediction, Relation, Span
 from weft.losses import Loss
 from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.base.annotations import MarksTarget, loss_with_none, measure_marks
+from weft.targets.base.annotations import AnnotationTarget, loss_with_none, measure_marks
 from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
 Pair = tuple[Span, Span]
 
 
-def pairs_of(reading: Reading) -> list[Pair]:
+def pairs_of(tokenized_example: TokenizedExample) -> list[Pair]:
     """All ordered pairs of different spans that hold a word, in order."""
-    spans = dict.fromkeys(reading.content.spans or ())
-    held = [span for span in spans if word_range(reading.words, span[0], span[1]) is not None]
+    spans = dict.fromkeys(tokenized_example.input.spans or ())
+    held = [span for span in spans if word_range(tokenized_example.words, span[0], span[1]) is not None]
     return list(permutations(held, 2))
 
 
 @dataclass(frozen=True)
-class RelationsTarget(MarksTarget):
+class RelationsTarget(AnnotationTarget):
     """The labels in order, their training counts, and from which probability a pair is given one.
 
     Score 0 is that of no label.
@@ -42,12 +42,12 @@ class RelationsTarget(MarksTarget):
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")
 
-    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {label: place for place, label in enumerate(self.labels, 1)}
         found = []
-        for example, reading in zip(examples, readings, strict=True):
+        for example, tokenized_example in zip(examples, tokenized, strict=True):
             known = {(head, tail): places[label] for head, tail, label in _relations(example)}
-            gold = [known.get((head[:2], tail[:2]), 0) for head, tail in pairs_of(reading)]
+            gold = [known.get((head[:2], tail[:2]), 0) for head, tail in pairs_of(tokenized_example)]
             found.append(torch.tensor(gold, dtype=torch.long))
         return found
 
@@ -60,29 +60,31 @@ class RelationsTarget(MarksTarget):
 
         return of_pairs
 
-    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
+    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         likely = torch.softmax(scores.values.double(), 1)
         best, label = likely[:, 1:].max(1) if len(likely) else (likely.sum(1), likely.sum(1).long())
         given = (1 - likely[:, 0] >= self.threshold) if len(likely) else likely.sum(1) > 0
-        rows = zip(*(part.split(list(scores.sizes)) for part in (given, best, label)), readings, strict=True)
+        rows = zip(*(part.split(list(scores.sizes)) for part in (given, best, label)), tokenized, strict=True)
         return [
             [
                 {
-                    "head": _shown(head, reading.content),
-                    "tail": _shown(tail, reading.content),
+                    "head": _shown(head, tokenized_example.input),
+                    "tail": _shown(tail, tokenized_example.input),
                     "label": self.labels[which],
                     "score": score,
                 }
                 for (head, tail), is_one, score, which in zip(
-                    pairs_of(reading), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
+                    pairs_of(tokenized_example), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
                 )
                 if is_one
             ]
-            for some, best_of, label_of, reading in rows
+            for some, best_of, label_of, tokenized_example in rows
         ]
 
-    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
-        return tune_threshold(self, scores, examples, readings, metric)
+    def fitted(
+        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
+    ) -> Target:
+        return tune_threshold(self, scores, examples, tokenized, metric)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         found = [[_relation(one) for one in prediction] for prediction in predictions]
@@ -98,12 +100,12 @@ class RelationsTarget(MarksTarget):
             known = {(head, tail): label for head, tail, label in _relations(example)}
             for head, tail in permutations(dict.fromkeys(example.spans or ()), 2):
                 seen[head[2], tail[2]][known.get((head[:2], tail[:2]), "")] += 1
-        usual = {labels: min(counts, key=lambda one: (-counts[one], one)) for labels, counts in seen.items()}
+        most_common = {labels: min(counts, key=lambda one: (-counts[one], one)) for labels, counts in seen.items()}
         return [
             [
                 {"head": _shown(head, row), "tail": _shown(tail, row), "label": label}
                 for head, tail in permutations(dict.fromkeys(row.spans or ()), 2)
-                if (label := usual.get((head[2], tail[2]), ""))
+                if (label := most_common.get((head[2], tail[2]), ""))
             ]
             for row in rows
         ]
@@ -113,9 +115,9 @@ def _relations(row: Example) -> tuple[Relation, ...]:
     return cast(tuple[Relation, ...], row.gold)
 
 
-def _shown(span: Span, content: Content) -> dict[str, Any]:
+def _shown(span: Span, input: Input) -> dict[str, Any]:
     start, end, label = span
-    return {"start": start, "end": end, "text": content.texts[0][start:end], "label": label}
+    return {"start": start, "end": end, "text": input.texts[0][start:end], "label": label}
 
 
 def _relation(one: dict[str, Any]) -> Relation:

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from weft.baselines.tfidf import mean_scores, tfidf_pair_scores, tfidf_scores
 from weft.data.records import Example, Gold, Prediction
-from weft.losses import Loss, LossFunction
-from weft.losses import Target as Fit
+from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.regression import regression_scores
 from weft.targets import Measures, RowTarget, pairs_of
 
-Bound = Literal["sigmoid", "linear", "cosine"]
+ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
 
 @dataclass(frozen=True)
@@ -31,23 +30,23 @@ class ScoreTarget(RowTarget):
     whatever the scale.
     """
 
-    fits: ClassVar[Fit] = "score"
+    target_type: ClassVar[TargetType] = "score"
     metrics: ClassVar[tuple[str, ...]] = ("pearson", "spearman")
 
     low: float
     high: float
     mean: float
-    spread: float
-    bound: Bound = "sigmoid"
+    std: float
+    activation: ScoreActivation = "sigmoid"
 
     @classmethod
     def learn(
-        cls, golds: Iterable[Any], scale: tuple[float, float] | None = None, bound: Bound = "sigmoid"
+        cls, golds: Iterable[Any], scale: tuple[float, float] | None = None, activation: ScoreActivation = "sigmoid"
     ) -> ScoreTarget:
         """The range of the scores that occur, or the scale given."""
         scores = [float(gold) for gold in golds]
         low, high = scale or (min(scores), max(scores))
-        return cls(low, high, statistics.fmean(scores), statistics.pstdev(scores) or 1.0, bound)
+        return cls(low, high, statistics.fmean(scores), statistics.pstdev(scores) or 1.0, activation)
 
     def outputs(self, loss: Loss) -> int:
         return 1
@@ -55,9 +54,9 @@ class ScoreTarget(RowTarget):
     def values(self, scores: Tensor) -> Tensor:
         """Scores of a head, (B, 1), on the scale of the data, (B,)."""
         x = scores.squeeze(1)
-        if self.bound == "linear":
-            return self.mean + self.spread * x
-        unit = torch.sigmoid(x) if self.bound == "sigmoid" else torch.relu(x)
+        if self.activation == "linear":
+            return self.mean + self.std * x
+        unit = torch.sigmoid(x) if self.activation == "sigmoid" else torch.relu(x)
         return self.low + (self.high - self.low) * unit
 
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
@@ -67,7 +66,7 @@ class ScoreTarget(RowTarget):
         compute = loss.build((), None)
 
         def scaled(scores: Tensor, targets: Tensor) -> Tensor:
-            return compute((self.values(scores) - self.mean) / self.spread, (targets - self.mean) / self.spread)
+            return compute((self.values(scores) - self.mean) / self.std, (targets - self.mean) / self.std)
 
         return scaled
 

@@ -17,22 +17,22 @@ from weft.data.records import Example, Gold, Prediction
 from weft.layers.candidates import candidates, count_candidates, place_of
 from weft.losses import Loss
 from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.base.annotations import MarksTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
+from weft.targets.base.annotations import AnnotationTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
 from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
 
 @dataclass(frozen=True)
-class SpansTarget(MarksTarget):
+class SpansTarget(AnnotationTarget):
     """The labels in order, their training counts, and from which probability a span is given.
 
     Score 0 is that of no label. A span is given where the probability of any label reaches `threshold`, with the
     likeliest label. With `flat`, of spans that overlap those are given that are together likeliest.
     """
 
-    widest: int
+    max_width: int
     flat: bool = False
     negatives: float | None = None
     threshold: float = 0.5
@@ -40,15 +40,15 @@ class SpansTarget(MarksTarget):
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")
 
-    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {label: place for place, label in enumerate(self.labels, 1)}
         found = []
-        for example, reading in zip(examples, readings, strict=True):
-            words = len(reading.by_word)
-            gold = torch.zeros(count_candidates(words, self.widest), dtype=torch.long)
+        for example, tokenized_example in zip(examples, tokenized, strict=True):
+            words = len(tokenized_example.by_word)
+            gold = torch.zeros(count_candidates(words, self.max_width), dtype=torch.long)
             for start, end, label in gold_spans(example):
-                held = word_range(reading.words, start, end)
-                place = None if held is None else place_of(held[0], held[1] - 1, words, self.widest)
+                held = word_range(tokenized_example.words, start, end)
+                place = None if held is None else place_of(held[0], held[1] - 1, words, self.max_width)
                 if place is not None:
                     gold[place] = places[label]
             found.append(gold)
@@ -62,7 +62,7 @@ class SpansTarget(MarksTarget):
             values, gold = self._sample(scores.values, batch.gold)
             if not len(gold):  # nothing was drawn, and nothing is to be learned: zero, with a gradient of zero
                 return values.sum()
-            return compute(values, gold) * (len(gold) / len(batch.layout["firsts"]))  # per word, as other losses
+            return compute(values, gold) * (len(gold) / len(batch.indices["firsts"]))  # per word, as other losses
 
         return of_spans
 
@@ -75,24 +75,26 @@ class SpansTarget(MarksTarget):
         chosen = (gold > 0) | (torch.rand(len(gold), device=gold.device) < share)
         return values[chosen], gold[chosen]
 
-    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
-        found = _over(self.threshold, scores, readings, self.widest)
+    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+        found = _over(self.threshold, scores, tokenized, self.max_width)
         return [
-            [self._mark(reading, one) for one in (self._disjoint(some) if self.flat else some)]
-            for reading, some in zip(readings, found, strict=True)
+            [self._mark(tokenized_example, one) for one in (self._disjoint(some) if self.flat else some)]
+            for tokenized_example, some in zip(tokenized, found, strict=True)
         ]
 
-    def _mark(self, reading: Reading, one: _Likely) -> dict[str, Any]:
-        start, end = reading.words.starts[one.first], reading.words.ends[one.last]
-        return marked(reading, start, end, self.labels[one.label - 1], one.score)
+    def _mark(self, tokenized_example: TokenizedExample, one: _Likely) -> dict[str, Any]:
+        start, end = tokenized_example.words.char_starts[one.first], tokenized_example.words.char_ends[one.last]
+        return marked(tokenized_example, start, end, self.labels[one.label - 1], one.score)
 
     def _disjoint(self, spans: list[_Likely]) -> list[_Likely]:
         """Of spans that overlap, those that are likeliest together, in order of the text."""
         least = math.log(self.threshold / (1 - self.threshold)) - 1e-6
         return [spans[place] for place in best_disjoint([(s.first, s.last + 1, s.odds - least) for s in spans])]
 
-    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
-        return tune_threshold(self, scores, examples, readings, metric)
+    def fitted(
+        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
+    ) -> Target:
+        return tune_threshold(self, scores, examples, tokenized, metric)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
@@ -116,9 +118,11 @@ class _Likely:
     odds: float  # log odds of any label
 
 
-def _over(threshold: float, scores: Scores, readings: Sequence[Reading], widest: int) -> list[list[_Likely]]:
+def _over(
+    threshold: float, scores: Scores, tokenized: Sequence[TokenizedExample], max_width: int
+) -> list[list[_Likely]]:
     """For each text the candidates whose probability of any label reaches the threshold, in order."""
-    rows: list[list[_Likely]] = [[] for _ in readings]
+    rows: list[list[_Likely]] = [[] for _ in tokenized]
     likely = torch.softmax(scores.values.double(), 1)
     none = likely[:, 0]
     hits = (1 - none >= threshold).nonzero().squeeze(1)
@@ -127,7 +131,7 @@ def _over(threshold: float, scores: Scores, readings: Sequence[Reading], widest:
     best, labels = likely[hits, 1:].max(1)
     odds = torch.log((1 - none[hits]) / none[hits].clamp_min(1e-12))
     owner = np.searchsorted(np.cumsum(scores.sizes), hits.numpy(), side="right")
-    spans = [candidates(len(reading.by_word), widest) for reading in readings]
+    spans = [candidates(len(tokenized_example.by_word), max_width) for tokenized_example in tokenized]
     first, last = (np.concatenate([one[end] for one in spans])[hits.numpy()].tolist() for end in (0, 1))
     columns = (first, last, (labels + 1).tolist(), best.tolist(), odds.tolist())
     for row, *parts in zip(owner.tolist(), *columns, strict=True):

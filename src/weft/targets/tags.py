@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from weft.baselines.lookup import lookup_spans, lookup_tags
-from weft.data.bio import allowed_steps, spans_of_tags
+from weft.data.bio import allowed_transitions, spans_of_tags
 from weft.data.records import Example, Gold, Prediction, Span
 from weft.errors import ConfigError
 from weft.layers.crf import best_paths, log_partition, marginals, path_scores
@@ -22,9 +22,9 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
 from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.base.annotations import MarksTarget, as_spans, gold_spans, marked, measure_spans
+from weft.targets.base.annotations import AnnotationTarget, as_spans, gold_spans, marked, measure_spans
 from weft.tensors import Batch, Scores
-from weft.tokenization.examples import Reading, number_words
+from weft.tokenization.examples import TokenizedExample, number_words
 from weft.tokenization.words import word_range
 
 Decoder = Literal["greedy", "constrained", "crf"]
@@ -33,7 +33,7 @@ Decided = Literal["first", "combined"]
 
 
 @dataclass(frozen=True)
-class TagsTarget(MarksTarget):
+class TagsTarget(AnnotationTarget):
     """The labels in order, their training counts, and how tags come of scores.
 
     Every sub-word of a word carries the word's tag in training (`learned` is "all") or only the first. A word's scores
@@ -55,18 +55,18 @@ class TagsTarget(MarksTarget):
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.tags), "label")
 
-    def golds(self, examples: Sequence[Example], readings: Sequence[Reading]) -> list[Tensor]:
+    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {tag: place for place, tag in enumerate(self.tags)}
         found = []
-        for example, reading in zip(examples, readings, strict=True):
-            tags = [places[tag] for tag in self.tags_of(gold_spans(example), reading)]
-            found.append(torch.tensor(tags, dtype=torch.long)[torch.from_numpy(reading.by_word.word)])
+        for example, tokenized_example in zip(examples, tokenized, strict=True):
+            tags = [places[tag] for tag in self.tags_of(gold_spans(example), tokenized_example)]
+            found.append(torch.tensor(tags, dtype=torch.long)[torch.from_numpy(tokenized_example.by_word.word)])
         return found
 
-    def tags_of(self, spans: Sequence[Span], reading: Reading) -> list[str]:
+    def tags_of(self, spans: Sequence[Span], tokenized_example: TokenizedExample) -> list[str]:
         """The tag of each word that the tokenizer left anything of."""
         tags = {(start, end): label for start, end, label in spans}
-        words = zip(reading.words.starts, reading.words.ends, strict=True)
+        words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, strict=True)
         return [tags.get(word, self.labels[0]) for word in words]
 
     def loss_of(self, loss: Loss) -> ScoresLoss:
@@ -83,19 +83,19 @@ class TagsTarget(MarksTarget):
                 return self._path_loss(scores, batch, batch.gold)
             if self.learned == "all":
                 return compute(scores.values, batch.gold)
-            firsts = batch.layout["firsts"]
+            firsts = batch.indices["firsts"]
             return compute(scores.values[firsts], batch.gold[firsts])
 
         return of_tags
 
     def _path_loss(self, scores: Scores, batch: Batch, gold: Tensor) -> Tensor:
         """Minus the log likelihood of paths through words, and of the tags of further sub-words, per sub-word."""
-        assert scores.steps is not None
-        layout = batch.layout
-        firsts, sizes = layout["firsts"], layout["words"].tolist()
-        words = self._emissions(scores.values, layout["word_of"], firsts)
+        assert scores.transitions is not None
+        indices = batch.indices
+        firsts, sizes = indices["firsts"], indices["words"].tolist()
+        words = self._emissions(scores.values, indices["word_of"], firsts)
         path = gold[firsts]
-        missed = log_partition(words, sizes, scores.steps) - path_scores(words, path, sizes, scores.steps)
+        missed = log_partition(words, sizes, scores.transitions) - path_scores(words, path, sizes, scores.transitions)
         if self.learned == "first" or self.decided == "combined":  # the others are not asked, or in the path already
             return missed.sum() / len(path)
         further = torch.ones_like(gold, dtype=torch.bool)
@@ -111,9 +111,9 @@ class TagsTarget(MarksTarget):
         """The tag of each word of all texts end to end, and how likely it is."""
         firsts = first_of_words(word_of)
         if self.decoder == "crf":
-            assert scores.steps is not None
+            assert scores.transitions is not None
             words = self._emissions(scores.values, word_of, firsts)
-            chosen, likely = best_paths(words, sizes, scores.steps), marginals(words, sizes, scores.steps)
+            chosen, likely = best_paths(words, sizes, scores.transitions), marginals(words, sizes, scores.transitions)
         else:
             likely = self._emissions(torch.softmax(scores.values.double(), 1), word_of, firsts)
             chosen = self._best(likely, sizes) if self.decoder == "constrained" else likely.argmax(1)
@@ -121,26 +121,30 @@ class TagsTarget(MarksTarget):
 
     def _best(self, likely: Tensor, sizes: Sequence[int]) -> Tensor:
         """The likeliest tags of which each may follow the one before, (U, L) → (U,)."""
-        allowed = torch.tensor(allowed_steps(self.tags))
-        steps = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+        allowed = torch.tensor(allowed_transitions(self.tags))
+        transitions = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
         least = torch.finfo(likely.dtype).tiny  # a tag that rounds to impossible may still be the only one allowed
-        return best_paths(likely.clamp_min(least).log(), sizes, steps)
+        return best_paths(likely.clamp_min(least).log(), sizes, transitions)
 
-    def predictions(self, scores: Scores, readings: Sequence[Reading]) -> list[Prediction]:
-        sizes = [len(reading.by_word) for reading in readings]
-        chosen, likely = self.decode(scores, torch.from_numpy(number_words(readings)), sizes)
+    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+        sizes = [len(tokenized_example.by_word) for tokenized_example in tokenized]
+        chosen, likely = self.decode(scores, torch.from_numpy(number_words(tokenized)), sizes)
         begins = list(accumulate([0, *sizes]))
         return [
-            self.marks(reading, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
-            for reading, begin, end in zip(readings, begins, begins[1:], strict=False)
+            self.marks(tokenized_example, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
+            for tokenized_example, begin, end in zip(tokenized, begins, begins[1:], strict=False)
         ]
 
-    def marks(self, reading: Reading, tags: Sequence[str], likely: Sequence[float]) -> list[dict[str, Any]]:
+    def marks(
+        self, tokenized_example: TokenizedExample, tags: Sequence[str], likely: Sequence[float]
+    ) -> list[dict[str, Any]]:
         """What the tags of a text's words say."""
-        words = zip(reading.words.starts, reading.words.ends, tags, likely, strict=True)
-        return [marked(reading, start, end, tag, score) for start, end, tag, score in words]
+        words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, tags, likely, strict=True)
+        return [marked(tokenized_example, start, end, tag, score) for start, end, tag, score in words]
 
-    def fitted(self, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str) -> Target:
+    def fitted(
+        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
+    ) -> Target:
         return self
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
@@ -191,20 +195,22 @@ class BioTarget(TagsTarget):
         counted = TagsTarget(self.tags, (1,) * len(self.tags), self.decoder, self.learned, self.decided)
         return counted.loss_of(loss)
 
-    def tags_of(self, spans: Sequence[Span], reading: Reading) -> list[str]:
-        tags = ["O"] * len(reading.by_word)
+    def tags_of(self, spans: Sequence[Span], tokenized_example: TokenizedExample) -> list[str]:
+        tags = ["O"] * len(tokenized_example.by_word)
         for start, end, label in spans:
-            words = word_range(reading.words, start, end)
+            words = word_range(tokenized_example.words, start, end)
             free = [] if words is None else [word for word in range(*words) if tags[word] == "O"]
             for letter, word in zip("B" + "I" * len(free), free, strict=False):
                 tags[word] = f"{letter}-{label}"
         return tags
 
-    def marks(self, reading: Reading, tags: Sequence[str], likely: Sequence[float]) -> list[dict[str, Any]]:
+    def marks(
+        self, tokenized_example: TokenizedExample, tags: Sequence[str], likely: Sequence[float]
+    ) -> list[dict[str, Any]]:
         spans, _ = spans_of_tags(tags, repair=True)
-        starts, ends = reading.words.starts, reading.words.ends
+        starts, ends = tokenized_example.words.char_starts, tokenized_example.words.char_ends
         return [
-            marked(reading, starts[first], ends[last - 1], label, sum(likely[first:last]) / (last - first))
+            marked(tokenized_example, starts[first], ends[last - 1], label, sum(likely[first:last]) / (last - first))
             for first, last, label in spans
         ]
 

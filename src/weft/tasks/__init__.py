@@ -11,18 +11,18 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.data.records import Content, Gold, Span
+from weft.data.records import Gold, Input, Span
 from weft.encoder.encoder import Encoder
 from weft.heads import Head
 from weft.heads.linear import Linear
-from weft.layers.features import Reader
+from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling import Pooler
 from weft.pooling.mean import Mean
 from weft.spec import Spec, nearest
 from weft.targets import Target
 from weft.tensors import Batch
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer, Truncation
 
 _LONGEST_SHOWN = 40  # characters of a label in a message
@@ -32,12 +32,12 @@ class Task(Spec, root=True):
     """The root of all task kinds: where its rows are, and how it trains beside the others.
 
     A kind says which columns it reads, how a cell becomes gold, what it learns from the golds (`learn`), how texts
-    become token rows (`encode`), and what a head reads of them (`build_reader`).
+    become token rows (`encode`), and what a head reads of them (`build_features`).
     """
 
     several_texts: ClassVar[bool] = False  # whether it reads pairs
     takes_words: ClassVar[bool] = False  # whether its text may come as a list of words
-    reads_marks: ClassVar[bool] = False  # whether it reads spans beside the text
+    reads_spans: ClassVar[bool] = False  # whether it reads spans beside the text
     reads_corpus: ClassVar[bool] = False  # whether it makes its answers from raw text
     common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
 
@@ -74,17 +74,17 @@ class Task(Spec, root=True):
         """The column of the answer, in a file with these columns."""
 
     @abstractmethod
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
         """The gold answer in a cell, None where it is blank; raises ValueError with what is wrong.
 
         What the cell means may depend on the rest of the row (`content`), and on which of the kind's columns it is.
         """
 
-    def read_marks(self, columns: Mapping[str, Any], content: Content) -> tuple[Span, ...] | None:
+    def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
         """What is marked in a row's text, for kinds that read marks; None where nothing says so."""
         return None
 
-    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
+    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         """The cell with everything mended that can be, and how often what was; only where a kind has `repair`."""
         return cell, Counter()
 
@@ -105,26 +105,26 @@ class Task(Spec, root=True):
         """The metric to choose by where the config names none."""
 
     @abstractmethod
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         """Each example as rows of tokens."""
 
     @abstractmethod
-    def build_reader(self, width: int) -> Reader:
+    def build_features(self, width: int) -> Features:
         """The module from States to what the head reads, (R, F): F numbers per answer."""
 
     @abstractmethod
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         """How many numbers the head reads of an encoder of this width."""
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         """What the reader needs to know of the examples of a batch beside their tokens."""
         return {}
 
-    def answers(self, reading: Reading) -> int:
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         """How many answers an example gets: rows of scores."""
         return 1
 
-    def build_steps(self, target: Target) -> nn.Module | None:
+    def build_transitions(self, target: Target) -> nn.Module | None:
         """The module that gives `Scores.steps`, for kinds that learn which tag follows which."""
         return None
 

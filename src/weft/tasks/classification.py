@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from weft.data.records import Content, Gold
+from weft.data.records import Gold, Input
 from weft.losses import Loss
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
@@ -29,7 +29,7 @@ class Classification(TextTask):
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
         if not self.multilabel:
             return read_label(cell, self.labels)
         if cell is None or (isinstance(cell, str) and not cell.strip()):

@@ -1,4 +1,4 @@
-"""Hidden words of raw text: how encoders are pretrained, and how they get used to the texts of a field."""
+"""Masked words of raw text: how encoders are pretrained, and how they get used to the texts of a field."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 
 from weft.corpus.masking import Masked, Unigrams, mask_tokens, mask_words
-from weft.tasks.base.corpus import HiddenTask, Line
+from weft.tasks.base.corpus import Line, MaskedTask
 
 
-class MaskedWords(HiddenTask):
+class MaskedWords(MaskedTask):
     """Reads raw text in which 15 % of the tokens are chosen; answers what they were.
 
-    Of the chosen, 80 % are hidden behind the mask token, 10 % behind a token drawn by its frequency, and 10 % are left.
+    Of the chosen, 80 % are masked behind the mask token, 10 % behind a token drawn by its frequency, and 10 % are left.
     Every turn over the text chooses anew. A text with [MASK] in it is answered with what may stand there.
     """
 
@@ -21,7 +21,7 @@ class MaskedWords(HiddenTask):
     whole_words: bool = False
     """Whether all tokens of a word are chosen together."""
 
-    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
+    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         if self.whole_words:
-            return mask_words(line.ids, line.special, line.word_of, mask, unigrams, chance, self.share, least=0)
-        return mask_tokens(line.ids, line.special, mask, unigrams, chance, self.share, least=0)
+            return mask_words(line.ids, line.special, line.word_of, mask, unigrams, rng, self.share, minimum=0)
+        return mask_tokens(line.ids, line.special, mask, unigrams, rng, self.share, minimum=0)

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
 from weft.corpus.rows import ELSEWHERE, FOLLOWS
-from weft.data.records import Content, Gold
-from weft.layers.features import Reader, TextReader
+from weft.data.records import Gold, Input
+from weft.layers.features import Features, TextFeatures
 from weft.pooling import Pooler
 from weft.pooling.cls import Cls
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.tasks.base.corpus import CorpusTask
-from weft.tokenization.examples import Reading
-from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 
 
 class NextSentence(CorpusTask):
@@ -36,18 +36,18 @@ class NextSentence(CorpusTask):
     def target_from(self, data: dict[str, Any]) -> Target:
         return LabelTarget(**data)
 
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        pairs = [(one.texts[0], one.texts[1]) for one in contents if one.tokens is None]
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
+        pairs = [(one.texts[0], one.texts[1]) for one in inputs if one.tokens is None]
         written = iter(tokenizer.encode(pairs, max_length=max_length, truncation=self.truncation) if pairs else [])
         found = []
-        for content in contents:
-            if content.tokens is None:
+        for input in inputs:
+            if input.tokens is None:
                 row = next(written)
             else:
-                ids, _, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
-                row = Encoded(ids.tolist(), segments, 0)
-            found.append(Reading(content, [row]))
+                ids, _, segments = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
+                row = TokenizedRow(ids.tolist(), segments, 0)
+            found.append(TokenizedExample(input, [row]))
         return found
 
-    def build_reader(self, width: int) -> Reader:
-        return TextReader(self.pooler.build(width))
+    def build_features(self, width: int) -> Features:
+        return TextFeatures(self.pooler.build(width))

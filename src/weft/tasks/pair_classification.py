@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
-from weft.data.records import Content, Gold
+from weft.data.records import Gold, Input
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
@@ -26,7 +26,7 @@ class PairClassification(PairTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
         return read_label(cell, self.labels)
 
     def learn(self, golds: Iterable[Gold]) -> Target:

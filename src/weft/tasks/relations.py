@@ -11,16 +11,16 @@ from pydantic import Field
 from torch import Tensor
 
 from weft.data.annotations import list_spans, read_relations
-from weft.data.records import Content, Gold, Span
-from weft.layers.features import Reader
-from weft.layers.relations import RelationReader
+from weft.data.records import Gold, Input, Span
+from weft.layers.features import Features
+from weft.layers.relations import RelationFeatures
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.relations import RelationsTarget, pairs_of
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
 
@@ -32,7 +32,7 @@ class Relations(WordTask):
     """
 
     kind: Literal["relations"] = "relations"
-    reads_marks: ClassVar[bool] = True
+    reads_spans: ClassVar[bool] = True
     relations: str = "relations"
     """Column of the answer."""
     spans_from: str | None = None
@@ -45,20 +45,20 @@ class Relations(WordTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.relations
 
-    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
+    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         return cell, Counter()
 
-    def read_marks(self, columns: Mapping[str, Any], content: Content) -> tuple[Span, ...] | None:
+    def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
         cell = next((columns[name] for name in (self.entities, self.spans) if columns.get(name) is not None), None)
-        return None if cell is None else list_spans(cell, content)
+        return None if cell is None else list_spans(cell, input)
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
-        assert content is not None
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
+        assert input is not None
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
-        if content.spans is None:
+        if input.spans is None:
             raise ValueError(f"relations need spans, in the column {self.entities!r} or {self.spans!r}")
-        return read_relations(cell, content.spans, self.labels)
+        return read_relations(cell, input.spans, self.labels)
 
     def learn(self, golds: Iterable[Gold]) -> Target:
         return RelationsTarget.learn(golds, self.labels)
@@ -72,31 +72,31 @@ class Relations(WordTask):
     def default_metric(self) -> str:
         return "f1"
 
-    def answers(self, reading: Reading) -> int:
-        return len(pairs_of(reading))
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
+        return len(pairs_of(tokenized_example))
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         first, last, heads, tails = list[int](), list[int](), list[int](), list[int]()
         word = 0
-        for reading in readings:
-            pairs = pairs_of(reading)
+        for tokenized_example in tokenized:
+            pairs = pairs_of(tokenized_example)
             places: dict[Span, int] = {}
             for span in (span for pair in pairs for span in pair):
                 if span not in places:
-                    held = word_range(reading.words, span[0], span[1])
+                    held = word_range(tokenized_example.words, span[0], span[1])
                     assert held is not None
                     places[span] = len(first)
                     first.append(word + held[0])
                     last.append(word + held[1] - 1)
             heads += [places[head] for head, _ in pairs]
             tails += [places[tail] for _, tail in pairs]
-            word += len(reading.by_word)
+            word += len(tokenized_example.by_word)
         found = {"span_first": first, "span_last": last, "pair_head": heads, "pair_tail": tails}
         tensors = {name: torch.tensor(values, dtype=torch.long) for name, values in found.items()}
-        return {**super().layout(readings, batch), **tensors}
+        return {**super().indices(tokenized, batch), **tensors}
 
-    def build_reader(self, width: int) -> Reader:
-        return RelationReader(width, self.size)
+    def build_features(self, width: int) -> Features:
+        return RelationFeatures(width, self.size)
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return self.size

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from torch import nn
 
-from weft.data.records import Content, Gold
+from weft.data.records import Gold, Input
 from weft.encoder.encoder import Encoder
-from weft.layers.features import CosineReader, Reader
+from weft.layers.features import CosineFeatures, Features
 from weft.losses import Loss
 from weft.losses.mse import Mse
 from weft.targets import Target
-from weft.targets.score import Bound, ScoreTarget
+from weft.targets.score import ScoreActivation, ScoreTarget
 from weft.tasks.base.pair import PairTask
 
 
@@ -32,7 +32,7 @@ class Similarity(PairTask):
     """Column of the answer."""
     scale: tuple[float, float] | None = None
     """Lowest and highest score; those that occur in training by default."""
-    output: Bound = "sigmoid"
+    output: ScoreActivation = "sigmoid"
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -45,7 +45,7 @@ class Similarity(PairTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.score
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
         try:
@@ -70,11 +70,11 @@ class Similarity(PairTask):
     def default_metric(self) -> str:
         return "pearson"
 
-    def build_reader(self, width: int) -> Reader:
-        return CosineReader(self.pooler.build(width)) if self.output == "cosine" else super().build_reader(width)
+    def build_features(self, width: int) -> Features:
+        return CosineFeatures(self.pooler.build(width)) if self.output == "cosine" else super().build_features(width)
 
     def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
         return nn.Identity() if self.output == "cosine" else super().build_head(inputs, outputs, encoder)
 
-    def inputs(self, width: int) -> int:
-        return 1 if self.output == "cosine" else super().inputs(width)
+    def feature_size(self, width: int) -> int:
+        return 1 if self.output == "cosine" else super().feature_size(width)

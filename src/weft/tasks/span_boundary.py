@@ -1,4 +1,4 @@
-"""Hidden spans of raw text, each token told by its own state and once more by the states beside its span (SpanBERT)."""
+"""Masked spans of raw text, each token told by its own state and once more by the states beside its span (SpanBERT)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from torch import Tensor
 
 from weft.corpus.masking import Masked, Unigrams, mask_spans
 from weft.data.records import Gold
-from weft.layers.features import Reader
-from weft.layers.masked import BoundaryReader
+from weft.layers.features import Features
+from weft.layers.masked import BoundaryFeatures
 from weft.targets import Target
-from weft.targets.masked import HiddenTarget, hidden_in
-from weft.tasks.base.corpus import HiddenTask, Line
+from weft.targets.masked import MaskedTarget, masked_tokens_of
+from weft.tasks.base.corpus import Line, MaskedTask
 from weft.tensors import Batch
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 _OFFSETS = 32  # tokens of a span that are told apart
 
 
-class SpanBoundary(HiddenTask):
-    """Reads raw text in which spans of whole words are hidden; answers what stood there, in two ways.
+class SpanBoundary(MaskedTask):
+    """Reads raw text in which spans of whole words are masked; answers what stood there, in two ways.
 
     Lengths are geometric, at most ten words; each span is decided on once: masked, replaced or left. The loss is that
     of masked words plus that of telling each token from the states just outside its span and its place in it.
@@ -36,23 +36,23 @@ class SpanBoundary(HiddenTask):
     longest: Annotated[int, Field(ge=1)] = 10
     """The most words of a span."""
 
-    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
+    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         row, law = np.zeros_like(line.ids), (self.share, self.p, self.longest)
-        return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, chance, *law, least=0)
+        return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, rng, *law, minimum=0)
 
     def learn(self, golds: Iterable[Gold]) -> Target:
-        return HiddenTarget(beside=True)
+        return MaskedTarget(beside=True)
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
-        """For each example its hidden places, and then the same again to be told from beside; see `BoundaryReader`."""
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
+        """For each example its masked tokens, and then the same to be told from beside; see `BoundaryFeatures`."""
         parts: dict[str, list[Tensor]] = {name: [] for name in ("places", "left", "right", "offset", "beside")}
-        for row, reading in enumerate(readings):
-            hidden, start = hidden_in(reading), batch.starts[row]
-            places = torch.from_numpy(hidden.places)
-            known = hidden.outside is not None and hidden.offset is not None
+        for row, tokenized_example in enumerate(tokenized):
+            masked, start = masked_tokens_of(tokenized_example), batch.row_offsets[row]
+            places = torch.from_numpy(masked.places)
+            known = masked.outside is not None and masked.offset is not None
             beside = torch.stack([places - 1, places + 1], 1).clamp(0, int(batch.lengths[row]) - 1)
-            outside = torch.from_numpy(hidden.outside) if known else beside
-            offset = torch.from_numpy(hidden.offset) if known else torch.zeros_like(places)
+            outside = torch.from_numpy(masked.outside) if known else beside
+            offset = torch.from_numpy(masked.offset) if known else torch.zeros_like(places)
             parts["places"] += [start + places] * 2
             parts["left"] += [start + outside[:, 0]] * 2
             parts["right"] += [start + outside[:, 1]] * 2
@@ -60,8 +60,8 @@ class SpanBoundary(HiddenTask):
             parts["beside"] += [torch.zeros_like(places, dtype=torch.bool), torch.ones_like(places, dtype=torch.bool)]
         return {name: torch.cat(found) for name, found in parts.items()}
 
-    def answers(self, reading: Reading) -> int:
-        return 2 * super().answers(reading)
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
+        return 2 * super().count_outputs(tokenized_example)
 
-    def build_reader(self, width: int) -> Reader:
-        return BoundaryReader(width, _OFFSETS)
+    def build_features(self, width: int) -> Features:
+        return BoundaryFeatures(width, _OFFSETS)

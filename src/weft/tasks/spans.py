@@ -11,10 +11,10 @@ from pydantic import Field
 from torch import Tensor
 
 from weft.data.annotations import read_spans, read_tags, refuse_overlaps
-from weft.data.records import Content, Gold
+from weft.data.records import Gold, Input
 from weft.layers.candidates import candidates, count_candidates
-from weft.layers.features import Reader
-from weft.layers.spans import ContentOf, Ends, SpanReader
+from weft.layers.features import Features
+from weft.layers.spans import ContentOf, Ends, SpanFeatures
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
@@ -22,7 +22,7 @@ from weft.targets.spans import SpansTarget
 from weft.tasks import check_labels
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 
 class Spans(WordTask):
@@ -52,17 +52,17 @@ class Spans(WordTask):
     def says_one_thing(self) -> bool:
         return self.flat
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
-        assert content is not None
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
+        assert input is not None
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
-        spans = read_tags(cell, content, plain=False) if column == self.tags else read_spans(cell, content)
+        spans = read_tags(cell, input, plain=False) if column == self.tags else read_spans(cell, input)
         if self.flat:
             refuse_overlaps(spans)
         return check_labels(spans, self.labels)
 
     def learn(self, golds: Iterable[Gold]) -> Target:
-        return SpansTarget.learn(golds, self.labels, widest=self.max_width, flat=self.flat, negatives=self.negatives)
+        return SpansTarget.learn(golds, self.labels, max_width=self.max_width, flat=self.flat, negatives=self.negatives)
 
     def target_from(self, data: dict[str, Any]) -> Target:
         return SpansTarget(**data)
@@ -73,21 +73,21 @@ class Spans(WordTask):
     def default_metric(self) -> str:
         return "f1"
 
-    def answers(self, reading: Reading) -> int:
-        return count_candidates(len(reading.by_word), self.max_width)
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
+        return count_candidates(len(tokenized_example.by_word), self.max_width)
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
-        sizes = [len(one.by_word) for one in readings]
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
+        sizes = [len(one.by_word) for one in tokenized]
         begins = np.cumsum([0, *sizes])
         found = [candidates(size, self.max_width) for size in sizes]
         first, last = (
             torch.from_numpy(np.concatenate([one[end] + begin for one, begin in zip(found, begins, strict=False)]))
             for end in (0, 1)
         )
-        return {**super().layout(readings, batch), "span_first": first, "span_last": last}
+        return {**super().indices(tokenized, batch), "span_first": first, "span_last": last}
 
-    def build_reader(self, width: int) -> Reader:
-        return SpanReader(width, self.size, self.max_width, self.ends, self.content)
+    def build_features(self, width: int) -> Features:
+        return SpanFeatures(width, self.size, self.max_width, self.ends, self.content)
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return self.size

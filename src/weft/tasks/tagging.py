@@ -10,18 +10,18 @@ from pydantic import model_validator
 from torch import nn
 
 from weft.data.annotations import read_spans, read_tags, refuse_overlaps
-from weft.data.bio import allowed_steps
-from weft.data.records import Content, Gold
+from weft.data.bio import allowed_transitions
+from weft.data.records import Gold, Input
 from weft.layers.crf import Crf
-from weft.layers.features import Reader
-from weft.layers.words import SubWordReader
+from weft.layers.features import Features
+from weft.layers.words import SubWordFeatures
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.tags import BioTarget, Decided, Decoder, Learned, TagsTarget
 from weft.tasks import check_labels
 from weft.tasks.base.words import WordTask
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 
 class Tagging(WordTask):
@@ -50,18 +50,18 @@ class Tagging(WordTask):
     def says_one_thing(self) -> bool:
         return True
 
-    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
-        return (cell, Counter()) if self.scheme == "plain" else super().mend(cell, content, column)
+    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
+        return (cell, Counter()) if self.scheme == "plain" else super().repair_cell(cell, input, column)
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
-        assert content is not None
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
+        assert input is not None
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
         if column == self.tags:
-            return check_labels(read_tags(cell, content, plain=self.scheme == "plain"), self.labels)
+            return check_labels(read_tags(cell, input, plain=self.scheme == "plain"), self.labels)
         if self.scheme == "plain":
             raise ValueError(f"plain tags are read from the column {self.tags!r} beside {self.tokens!r}")
-        spans = read_spans(cell, content)
+        spans = read_spans(cell, input)
         refuse_overlaps(spans)
         return check_labels(spans, self.labels)
 
@@ -81,19 +81,19 @@ class Tagging(WordTask):
     def default_metric(self) -> str:
         return "accuracy" if self.scheme == "plain" else "f1"
 
-    def answers(self, reading: Reading) -> int:
-        return len(reading.by_word.word)
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
+        return len(tokenized_example.by_word.word)
 
-    def build_reader(self, width: int) -> Reader:
-        return SubWordReader()
+    def build_features(self, width: int) -> Features:
+        return SubWordFeatures()
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return width
 
-    def build_steps(self, target: Target) -> nn.Module | None:
+    def build_transitions(self, target: Target) -> nn.Module | None:
         if self.decoder != "crf":
             return None
         assert isinstance(target, TagsTarget)
         size = len(target.tags) + 1
         plain = [[True] * size for _ in range(size)]
-        return Crf(plain if self.scheme == "plain" else allowed_steps(target.tags))
+        return Crf(plain if self.scheme == "plain" else allowed_transitions(target.tags))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.data.records import Content
-from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.data.records import Input
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 from weft.tokenization.windows import cut_windows, owners
 from weft.tokenization.words import Words, find_words
 
@@ -35,12 +35,12 @@ class SubWords:
 
     def __len__(self) -> int:
         """The words."""
-        return len(self.words.starts)
+        return len(self.words.char_starts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
-    """The M places of a row at which a token was hidden."""
+class MaskedTokens:
+    """The M places of a row at which a token was masked."""
 
     places: Integers  # (M,)
     gold: Integers | None  # (M,) what stood there, where that is known
@@ -50,13 +50,13 @@ class Hidden:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TokenizedExample:
     """An example as a task reads it."""
 
-    content: Content
-    rows: list[Encoded]
+    input: Input
+    rows: list[TokenizedRow]
     sub_words: SubWords | None = field(default=None)  # for tasks that ask about words
-    hidden: Hidden | None = field(default=None)  # for tasks that ask what was hidden
+    masked: MaskedTokens | None = field(default=None)  # for tasks that ask what was masked
 
     @property
     def dropped(self) -> int:
@@ -79,28 +79,30 @@ class Reading:
         return self.sub_words
 
 
-def read_words(contents: Sequence[Content], tokenizer: Tokenizer, max_length: int, overlap: int) -> list[Reading]:
+def read_words(inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int, overlap: int) -> list[TokenizedExample]:
     """Single texts with all their words, in as many rows as that takes."""
-    whole = tokenizer.encode([one.texts[0] for one in contents], max_length=_WHOLE, offsets=True)
-    return [_in_windows(content, row, max_length, overlap) for content, row in zip(contents, whole, strict=True)]
+    whole = tokenizer.encode([one.texts[0] for one in inputs], max_length=_WHOLE, offsets=True)
+    return [_in_windows(input, row, max_length, overlap) for input, row in zip(inputs, whole, strict=True)]
 
 
-def number_words(readings: Sequence[Reading]) -> NDArray[np.int64]:
+def number_words(tokenized: Sequence[TokenizedExample]) -> NDArray[np.int64]:
     """The word of each sub-word of several texts end to end, (P,), counted through."""
-    first = np.cumsum([0, *(len(reading.by_word) for reading in readings)])
-    return np.concatenate([reading.by_word.word + begin for reading, begin in zip(readings, first, strict=False)])
+    first = np.cumsum([0, *(len(tokenized_example.by_word) for tokenized_example in tokenized)])
+    return np.concatenate(
+        [tokenized_example.by_word.word + begin for tokenized_example, begin in zip(tokenized, first, strict=False)]
+    )
 
 
-def _in_windows(content: Content, whole: Encoded, max_length: int, overlap: int) -> Reading:
-    words = find_words(whole, content.words)
+def _in_windows(input: Input, whole: TokenizedRow, max_length: int, overlap: int) -> TokenizedExample:
+    words = find_words(whole, input.words)
     if len(whole.ids) <= max_length:
         places = list(chain.from_iterable(words.tokens))
-        return Reading(content, [whole], _sub_words(words, [0] * len(places), places))
+        return TokenizedExample(input, [whole], _sub_words(words, [0] * len(places), places))
     windows = cut_windows(whole, max_length, overlap)
     owned = owners(whole, windows)
     found = [owned[place] for place in chain.from_iterable(words.tokens)]
     rows, places = [row for row, _ in found], [place for _, place in found]
-    return Reading(content, [window.row for window in windows], _sub_words(words, rows, places))
+    return TokenizedExample(input, [window.row for window in windows], _sub_words(words, rows, places))
 
 
 def _sub_words(words: Words, rows: list[int], places: list[int]) -> SubWords:

@@ -28,7 +28,7 @@ _ROBERTA_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class TokenizedRow:
     """One text or pair as tokens.
 
     The last three are empty unless offsets were asked for. They have one entry per token; special tokens have no text
@@ -103,7 +103,7 @@ class Tokenizer:
         number = next((one for one in found if one is not None), None)
         if number is None:
             raise CheckpointError(
-                "this tokenizer has no mask token, so that no token can be hidden; use another encoder"
+                "this tokenizer has no mask token, so that no token can be masked; use another encoder"
             )
         return number
 
@@ -153,11 +153,11 @@ class Tokenizer:
         max_length: int,
         truncation: Truncation = "head",
         offsets: bool = False,
-    ) -> list[Encoded]:
+    ) -> list[TokenizedRow]:
         """Tokenize texts or pairs, special tokens added, none longer than `max_length` tokens.
 
         What does not fit is dropped from the end (`head` stays), the beginning (`tail` stays) or the middle
-        (`head_tail`), from the longer text of a pair first; `Encoded.dropped` counts it.
+        (`head_tail`), from the longer text of a pair first; `TokenizedRow.dropped` counts it.
         """
         if truncation not in get_args(Truncation):
             raise ConfigError(f"truncation {truncation!r} is not one of: {', '.join(get_args(Truncation))}")
@@ -198,7 +198,7 @@ def refuse_bare_text(texts: Iterable[Text]) -> None:
         raise DataError("received one text where a list of texts is expected; put it into a list")
 
 
-def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> Encoded:
+def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> TokenizedRow:
     columns: list[Sequence[Any]] = [encoding.ids, encoding.type_ids]
     if offsets:
         columns += [_trimmed(encoding, text), encoding.sequence_ids, encoding.word_ids]
@@ -207,7 +207,7 @@ def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets:
         keep = kept_places(encoding.sequence_ids, limit, truncation)
         columns = [[column[place] for place in keep] for column in columns]
     ids, segments, *places = columns
-    return Encoded(list(ids), list(segments), dropped, *places)
+    return TokenizedRow(list(ids), list(segments), dropped, *places)
 
 
 def _trimmed(encoding: Any, text: Text) -> list[tuple[int, int]]:
@@ -230,11 +230,11 @@ def kept_places(texts: Sequence[int | None], limit: int, truncation: Truncation)
     special: list[int] = []
     for place, text in enumerate(texts):
         (special if text is None else places[text]).append(place)
-    room = limit - len(special)
-    if room < 1:
+    max_tokens = limit - len(special)
+    if max_tokens < 1:
         raise ConfigError(f"max_length {limit} leaves no room for text beside {len(special)} special tokens")
-    shorter = min(len(places[0]), len(places[1]), room // 2)
-    sizes = (room - shorter, shorter) if len(places[0]) >= len(places[1]) else (shorter, room - shorter)
+    shorter = min(len(places[0]), len(places[1]), max_tokens // 2)
+    sizes = (max_tokens - shorter, shorter) if len(places[0]) >= len(places[1]) else (shorter, max_tokens - shorter)
     return sorted(special + _part(places[0], sizes[0], truncation) + _part(places[1], sizes[1], truncation))
 
 

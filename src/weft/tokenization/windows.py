@@ -8,7 +8,7 @@ from math import inf
 from typing import TypeVar
 
 from weft.errors import ConfigError
-from weft.tokenization.tokenizer import Encoded
+from weft.tokenization.tokenizer import TokenizedRow
 
 T = TypeVar("T")
 Stretch = tuple[int, int]  # tokens [start, end) of the whole row
@@ -18,11 +18,11 @@ Stretch = tuple[int, int]  # tokens [start, end) of the whole row
 class Window:
     """Part of a row as a row of its own, special tokens included."""
 
-    row: Encoded
+    row: TokenizedRow
     places: list[int]  # of every token of the window in the whole row
 
 
-def cut_windows(encoded: Encoded, limit: int, overlap: int) -> list[Window]:
+def cut_windows(encoded: TokenizedRow, limit: int, overlap: int) -> list[Window]:
     """Cover the row of a single text, encoded with offsets, by windows of at most `limit` tokens.
 
     A row that fits is one window. Otherwise every window has the special tokens at either end of the row, and two
@@ -33,14 +33,16 @@ def cut_windows(encoded: Encoded, limit: int, overlap: int) -> list[Window]:
     if size <= limit:
         return [_take(encoded, list(range(size)))]
     first, stop = _text(encoded)
-    room = limit - first - (size - stop)
-    if room < 1:
-        raise ConfigError(f"a window of {limit} tokens leaves no room for text beside {limit - room} special tokens")
-    stretches = _stretches(_words(encoded), (first, stop), room, max(0, min(overlap, room // 2)))
+    max_tokens = limit - first - (size - stop)
+    if max_tokens < 1:
+        raise ConfigError(
+            f"a window of {limit} tokens leaves no room for text beside {limit - max_tokens} special tokens"
+        )
+    stretches = _stretches(_words(encoded), (first, stop), max_tokens, max(0, min(overlap, max_tokens // 2)))
     return [_take(encoded, [*range(first), *range(*stretch), *range(stop, size)]) for stretch in stretches]
 
 
-def owners(encoded: Encoded, windows: Sequence[Window]) -> list[tuple[int, int]]:
+def owners(encoded: TokenizedRow, windows: Sequence[Window]) -> list[tuple[int, int]]:
     """For each token of the row the window that decides about it, and its place in that window.
 
     It is the window in which the token's word is whole and farthest from the nearer end of the stretch of text, an end
@@ -70,13 +72,13 @@ def _context(place: int, word: Stretch, stretch: Stretch, text: Stretch) -> tupl
     return whole, min(before, after)
 
 
-def _text(encoded: Encoded) -> Stretch:
+def _text(encoded: TokenizedRow) -> Stretch:
     """The tokens between the special ones at either end of the row."""
     places = [place for place, text in enumerate(encoded.texts) if text is not None]
     return (places[0], places[-1] + 1) if places else (len(encoded.ids), len(encoded.ids))
 
 
-def _words(encoded: Encoded) -> list[Stretch]:
+def _words(encoded: TokenizedRow) -> list[Stretch]:
     """For each token the tokens of its word; a token without a word is alone."""
     spans: list[Stretch] = []
     start = 0
@@ -87,35 +89,39 @@ def _words(encoded: Encoded) -> list[Stretch]:
     return spans
 
 
-def _stretches(words: Sequence[Stretch], text: Stretch, room: int, overlap: int) -> list[Stretch]:
+def _stretches(words: Sequence[Stretch], text: Stretch, max_tokens: int, overlap: int) -> list[Stretch]:
     """Cover a text that is longer than `room`; every stretch begins and ends after the one before."""
     stop = text[1]
 
     def cuts(place: int) -> bool:
         """Whether a word that fits into a window would be cut before this place."""
         start, end = words[place]
-        return start < place and end - start <= room
+        return start < place and end - start <= max_tokens
 
     stretches: list[Stretch] = []
     start = text[0]
-    while start + room < stop:
-        end = start + room
+    while start + max_tokens < stop:
+        end = start + max_tokens
         if cuts(end):
             end = words[end][0]
         stretches.append((start, end))
         begins, ends = words[end]
         start = end - overlap
-        if ends - begins <= room:
-            start = max(start, ends - room)  # the next word must fit, or the next stretch would end where this one does
+        if ends - begins <= max_tokens:
+            start = max(
+                start, ends - max_tokens
+            )  # the next word must fit, or the next stretch would end where this one does
         if cuts(start):
             start = words[start][1]
-    start = stop - room
+    start = stop - max_tokens
     return [*stretches, (words[start][1] if cuts(start) else start, stop)]
 
 
-def _take(encoded: Encoded, places: list[int]) -> Window:
+def _take(encoded: TokenizedRow, places: list[int]) -> Window:
     def pick(column: Sequence[T]) -> list[T]:
         return [column[place] for place in places]
 
     ids, segments = pick(encoded.ids), pick(encoded.segments)
-    return Window(Encoded(ids, segments, 0, pick(encoded.offsets), pick(encoded.texts), pick(encoded.words)), places)
+    return Window(
+        TokenizedRow(ids, segments, 0, pick(encoded.offsets), pick(encoded.texts), pick(encoded.words)), places
+    )

@@ -6,15 +6,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.tokenization.tokenizer import Encoded
+from weft.tokenization.tokenizer import TokenizedRow
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
     """The words of one text in order, with one entry per word in every list; no two share a character."""
 
-    starts: list[int]  # first character
-    ends: list[int]  # one after the last character
+    char_starts: list[int]  # first character
+    char_ends: list[int]  # one after the last character
     tokens: list[list[int]]  # places of its tokens in the row, ascending, at least one
     numbers: list[int]  # which of the given words it is; without given words 0, 1, 2, ...
 
@@ -29,7 +29,7 @@ def join_words(words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     return " ".join(words), tuple(spans)
 
 
-def find_words(encoded: Encoded, given: Sequence[tuple[int, int]] | None = None) -> Words:
+def find_words(encoded: TokenizedRow, given: Sequence[tuple[int, int]] | None = None) -> Words:
     """The words of a single text that was encoded with offsets.
 
     Without `given` they are the tokenizer's own; those that share a character, as when "…" is read as three full stops,
@@ -42,11 +42,11 @@ def find_words(encoded: Encoded, given: Sequence[tuple[int, int]] | None = None)
 
 def word_range(words: Words, start: int, end: int) -> tuple[int, int] | None:
     """The words [first, last + 1) that share at least one character with the characters [start, end), if any do."""
-    first, stop = bisect_right(words.ends, start), bisect_left(words.starts, end)
+    first, stop = bisect_right(words.char_ends, start), bisect_left(words.char_starts, end)
     return (first, stop) if start < end and first < stop else None
 
 
-def _own_words(encoded: Encoded) -> Words:
+def _own_words(encoded: TokenizedRow) -> Words:
     starts: list[int] = []
     ends: list[int] = []
     tokens: list[list[int]] = []
@@ -61,7 +61,7 @@ def _own_words(encoded: Encoded) -> Words:
     return Words(starts, ends, tokens, list(range(len(starts))))
 
 
-def _given_words(encoded: Encoded, given: Sequence[tuple[int, int]]) -> Words:
+def _given_words(encoded: TokenizedRow, given: Sequence[tuple[int, int]]) -> Words:
     begins = [start for start, _ in given]
     tokens: dict[int, list[int]] = {}
     for place, (text, (start, end)) in enumerate(zip(encoded.texts, encoded.offsets, strict=True)):

@@ -11,7 +11,7 @@ from weft.config.training import Batching
 _WINDOW = 50  # batches
 
 
-def plan(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> list[list[int]]:
+def plan(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> list[list[int]]:
     """The batches of one pass over a task's rows, as row indices: every row once, no batch empty.
 
     Args:
@@ -20,21 +20,21 @@ def plan(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> li
         seed: of the run; with the turn it decides every shuffle.
         turn: which pass over the rows, 0 ….
     """
-    chance = random.Random(f"{seed} {turn}")  # text seeds are hashed the same way on every machine
+    rng = random.Random(f"{seed} {epoch}")  # text seeds are hashed the same way on every machine
     rows = list(range(len(lengths)))
-    chance.shuffle(rows)
+    rng.shuffle(rows)
     batches = list(_cut(rows, lengths, batching))
     if batching.by_length:
         windows = (batches[start : start + _WINDOW] for start in range(0, len(batches), _WINDOW))
         by_length = (sorted(chain.from_iterable(window), key=lengths.__getitem__) for window in windows)
         batches = [batch for window in by_length for batch in _cut(window, lengths, batching)]
-        chance.shuffle(batches)
+        rng.shuffle(batches)
     return batches
 
 
-def count(lengths: Sequence[int], batching: Batching, seed: int, turn: int) -> int:
+def count(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> int:
     """The number of batches of one pass; with `batch_tokens` it may differ from turn to turn."""
-    return len(plan(lengths, batching, seed, turn))
+    return len(plan(lengths, batching, seed, epoch))
 
 
 def _cut(rows: Iterable[int], lengths: Sequence[int], batching: Batching) -> Iterator[list[int]]:

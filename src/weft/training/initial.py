@@ -11,7 +11,7 @@ from torch import Tensor
 from weft.checkpoints.masked_head import read_vocabulary_head
 from weft.checkpoints.source import find_folder
 from weft.config.experiment import Experiment
-from weft.corpus.rows import DrawnRows
+from weft.corpus.rows import ResampledRows
 from weft.data.records import Example
 from weft.layers.masked import VocabularyHead
 from weft.model.network import DOCUMENT, Network, load_network
@@ -21,7 +21,7 @@ from weft.tensors import States
 _SAMPLE = 64  # rows of each class
 
 
-class Starts:
+class InitialValues:
     """What conditioning methods may begin from, computed only when one asks."""
 
     def __init__(self, network: Network, train: Mapping[str, Sequence[Example]]) -> None:
@@ -58,12 +58,12 @@ class Starts:
 
 
 def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Sequence[Example]]) -> None:
-    """Begin the heads that tell hidden words from that of the checkpoint, or else from how common each token is."""
+    """Begin the heads that tell masked words from that of the checkpoint, or else from how common each token is."""
     fresh = {key: head for key, head in network.heads.items() if isinstance(head, VocabularyHead)}
     tensors = _trained_head(network, experiment) if fresh else None
     for key, head in fresh.items():
         rows = [train[name] for name in network.tasks if network.head_of(name) == key]
-        logs = [torch.from_numpy(one.corpus.log_shares()) for one in rows if isinstance(one, DrawnRows)]
+        logs = [torch.from_numpy(one.corpus.log_shares()) for one in rows if isinstance(one, ResampledRows)]
         if tensors is not None:
             head.load_state_dict(tensors)
         elif logs:
@@ -71,7 +71,7 @@ def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapp
 
 
 def _trained_head(network: Network, experiment: Experiment) -> Mapping[str, Tensor] | None:
-    """The head for hidden words that the encoder to begin with has, if it has one."""
+    """The head for masked words that the encoder to begin with has, if it has one."""
     if experiment.encoder.scratch is not None:
         return None
     folder = find_folder(experiment.encoder.name, experiment.encoder.revision)

@@ -28,18 +28,18 @@ from weft.tensors import Batch
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.optimizer import adamw, parameter_groups
-from weft.training.progress import Watcher
+from weft.training.progress import Callback
 from weft.training.schedule import scale
 from weft.training.selection import gain_of, majority_value, mean_loss, thin_out, with_floor
 from weft.training.stopping import EarlyStopping
-from weft.training.task_batches import TaskRows
+from weft.training.task_batches import TaskBatches
 from weft.training.weighting import LossWeights
 
 _SAVE_EVERY = 300.0  # seconds between states within an epoch
 
 
 @dataclass
-class Position:
+class TrainingState:
     """Where a run stands and what it has seen; plain data, so that it can be written down."""
 
     phase: int = 0
@@ -58,7 +58,7 @@ class Position:
     stopping: dict[str, Any] = field(default_factory=dict)
     best: dict[str, dict[str, Any]] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
-    curve: list[tuple[int, str, float]] = field(default_factory=list)
+    loss_history: list[tuple[int, str, float]] = field(default_factory=list)
 
 
 class Loop:
@@ -71,42 +71,41 @@ class Loop:
         experiment: Experiment,
         folder: Path,
         accelerator: Accelerator,
-        watcher: Watcher,
+        callback: Callback,
     ) -> None:
         self.experiment, self.settings = experiment, experiment.training
-        self.folder, self.accelerator, self.watcher = folder, accelerator, watcher
+        self.folder, self.accelerator, self.callback = folder, accelerator, callback
         self.network, self.data = network.to(accelerator.device), data
         self.losses = network.losses()
         self.weights = LossWeights(
             {name: task.weight for name, task in network.tasks.items()}, self.settings.loss_weights == "uncertainty"
         ).to(accelerator.device)
         self.rows = {
-            name: TaskRows(network, name, splits.train, self.settings, experiment.seed) for name, splits in data.items()
+            name: TaskBatches(network, name, splits.train, self.settings, experiment.seed)
+            for name, splits in data.items()
         }
         self.dev = {name: thin_out(splits.dev, self.settings.dev_rows) for name, splits in data.items()}
         self.floor = {name: majority_value(network, name, data[name].train, rows) for name, rows in self.dev.items()}
         self.phases = experiment.phases or (Phase(),)
-        self.position = Position()
+        self.state = TrainingState()
         self.restored: dict[str, Tensor] = {}
 
-    def run(self, resume: bool = False) -> Position:
+    def run(self, resume: bool = False) -> TrainingState:
         """Train to the end; raises `Interrupted` when asked to stop, after writing the state down."""
         if resume:
             self._restore()
-        self.watcher.begin(
-            sum(len(order) for phase in self.phases for order in self._orders(phase)), self.position.step
-        )
+        self.callback.begin(sum(len(order) for phase in self.phases for order in self._orders(phase)), self.state.step)
         self.began = self.saved = time.monotonic()
         try:
             with Interruption() as interruption:
-                while self.position.phase < len(self.phases):
-                    self._run_phase(self.phases[self.position.phase], interruption)
-                    self.position.phase += 1
-                    self.position.epoch = self.position.updates = 0
-                    self.position.stopping = {}
+                while self.state.phase < len(self.phases):
+                    self._run_phase(self.phases[self.state.phase], interruption)
+                    self.state.phase += 1
+                    self.state.epoch = self.state.updates = 0
+                    self.state.stopping = {}
         finally:
-            self.watcher.end()
-        return self.position
+            self.callback.end()
+        return self.state
 
     def _run_phase(self, phase: Phase, interruption: Interruption) -> None:
         names = self._names(phase)
@@ -125,18 +124,18 @@ class Loop:
             if "rng_device" in self.restored and torch.cuda.is_available():
                 torch.cuda.set_rng_state(self.restored["rng_device"])
             self.restored = {}
-            if self.position.stopping:
-                stopping.load_state_dict(self.position.stopping)
-        self.position.stopped = "early" if stopping.done else "finished"  # done already: broken off at the very end
+            if self.state.stopping:
+                stopping.load_state_dict(self.state.stopping)
+        self.state.stopped = "early" if stopping.done else "finished"  # done already: broken off at the very end
         orders = self._orders(phase)
         accumulate = self.settings.accumulate or (len(names) if self.settings.conflict == "pcgrad" else 1)
         self.total_updates = sum(-(-len(order) // accumulate) for order in orders)
-        while (epoch := self.position.epoch) < len(orders) and not stopping.done:
+        while (epoch := self.state.epoch) < len(orders) and not stopping.done:
             self._run_epoch(names, orders[epoch], epoch, accumulate, interruption)
-            self.position.epoch, self.position.index = epoch + 1, 0
+            self.state.epoch, self.state.index = epoch + 1, 0
             self._evaluate(names, stopping)
             if stopping.done:
-                self.position.stopped = "early"
+                self.state.stopped = "early"
             self._save()
             self._stop_if_asked(interruption)
 
@@ -144,11 +143,11 @@ class Loop:
         self, names: list[str], order: list[int], epoch: int, accumulate: int, interruption: Interruption
     ) -> None:
         self.network.train()
-        label = f"epoch {epoch + 1}" if len(self.phases) == 1 else f"phase {self.position.phase + 1} epoch {epoch + 1}"
-        for begin in range(self.position.index, len(order), accumulate):
+        label = f"epoch {epoch + 1}" if len(self.phases) == 1 else f"phase {self.state.phase + 1} epoch {epoch + 1}"
+        for begin in range(self.state.index, len(order), accumulate):
             window = [names[task] for task in order[begin : begin + accumulate]]
             self._update(window, label)
-            self.position.index = begin + len(window)
+            self.state.index = begin + len(window)
             if interruption.asked or time.monotonic() - self.saved > _SAVE_EVERY:
                 self._save()
                 self._stop_if_asked(interruption)
@@ -160,10 +159,10 @@ class Loop:
     def _update(self, window: list[str], label: str) -> None:
         """One step of the optimizer from one batch of each task in the window."""
         pcgrad = self.settings.conflict == "pcgrad"
-        factor = scale(self.position.updates, self.total_updates, self.settings.warmup_ratio, self.settings.schedule)
+        factor = scale(self.state.updates, self.total_updates, self.settings.warmup_ratio, self.settings.schedule)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate * factor
-        self.position.learning_rate = self.optimizer.param_groups[0]["lr"]
+        self.state.learning_rate = self.optimizer.param_groups[0]["lr"]
         parameters = list(self.parameters.values())
         shared = self._shared(window) if pcgrad else []
         apart: dict[str, Tensor] = {}
@@ -175,14 +174,14 @@ class Loop:
                 apart[task] = apart[task] + found if task in apart else found
                 for parameter in shared:
                     parameter.grad = None
-            self.watcher.step(label, task, loss, len(self.last.answers))
+            self.callback.step(label, task, loss, len(self.last.outputs_per_example))
         if pcgrad:
-            chance = random.Random(f"{self.experiment.seed} {self.position.step}")
-            assign(shared, project_conflicts(list(apart.values()), chance))
+            rng = random.Random(f"{self.experiment.seed} {self.state.step}")
+            assign(shared, project_conflicts(list(apart.values()), rng))
         if self.settings.max_grad_norm:
             self.accelerator.clip_grad_norm_(parameters, self.settings.max_grad_norm)
         self.optimizer.step()
-        self.position.updates += 1
+        self.state.updates += 1
 
     def _shared(self, window: Sequence[str]) -> list[nn.Parameter]:
         """The parameters that several tasks of the window read; a head of one task conflicts with nobody."""
@@ -200,26 +199,26 @@ class Loop:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise WeftError(
-                f"the loss of task {task!r} is {value} after {self.position.step} batches: the run has diverged. Start "
+                f"the loss of task {task!r} is {value} after {self.state.step} batches: the run has diverged. Start "
                 "anew with a lower training.learning_rate, or more training.warmup_ratio"
             )
         self._count(task, value, batch)
         return value
 
     def _count(self, task: str, loss: float, batch: Batch) -> None:
-        here = self.position
+        here = self.state
         here.step += 1
         here.tokens += len(batch.ids)
         here.padded += batch.rows * max(length for _, length in batch.runs)
-        here.rows += len(batch.answers)
-        here.curve.append((here.step, task, round(loss, 5)))
+        here.rows += len(batch.outputs_per_example)
+        here.loss_history.append((here.step, task, round(loss, 5)))
 
     def _evaluate(self, names: list[str], stopping: EarlyStopping) -> None:
         """Look at the dev rows of all tasks and remember the best weights."""
-        here = self.position
+        here = self.state
         results = with_floor(evaluate(self.network, self.dev, intervals=False), self.floor)
         gain = overall(results)
-        recent = [entry for entry in here.curve if entry[0] > (here.history[-1]["step"] if here.history else 0)]
+        recent = [entry for entry in here.loss_history if entry[0] > (here.history[-1]["step"] if here.history else 0)]
         entry = {
             "step": here.step,
             "phase": here.phase,
@@ -239,24 +238,24 @@ class Loop:
         here.history.append(entry)
         self._log(entry, results)
         self._keep(better, entry)
-        self.watcher.evaluated(entry)
+        self.callback.evaluated(entry)
         stopping.update(gain_of(entry, chosen))
         here.stopping = stopping.state_dict()
 
     def _log(self, entry: Mapping[str, Any], results: Mapping[str, TaskResult]) -> None:
         """Write the history for machines, and tell the trackers, if any."""
-        lines = "".join(json.dumps(one) + "\n" for one in self.position.history)
+        lines = "".join(json.dumps(one) + "\n" for one in self.state.history)
         if self.accelerator.is_main_process:
             write_atomically(self.folder / "metrics.jsonl", lambda path: path.write_text(lines, encoding="utf-8"))
         losses = {f"{name}/loss": loss for name, loss in entry["losses"].items() if loss is not None}
         values = {f"{name}/{result.metric}": result.value for name, result in results.items()}
         agreements = {f"agreement/{pair}": value for pair, value in entry["agreement"].items()}
-        self.accelerator.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.position.step)
+        self.accelerator.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.state.step)
 
     def _improves(self, name: str, value: float) -> bool:
         if not math.isfinite(value):
             raise WeftError(f"training has diverged: the dev value of {name} is {value}; lower training.learning_rate")
-        best = self.position.best.get(name)
+        best = self.state.best.get(name)
         return best is None or value > best["value"]
 
     def _keep(self, better: Mapping[str, bool], entry: Mapping[str, Any]) -> None:
@@ -265,7 +264,7 @@ class Loop:
             if not improved or (name != "overall" and not self.settings.keep_best_per_task):
                 continue
             value = gain_of(entry, chosen) if name == "overall" else entry["dev"][name]
-            self.position.best[name] = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": value}
+            self.state.best[name] = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": value}
             if self.accelerator.is_main_process:
                 self.network.save(self.folder / "best" / name)
 
@@ -287,10 +286,10 @@ class Loop:
 
     def _save(self) -> None:
         now = time.monotonic()
-        self.position.seconds += now - self.began
+        self.state.seconds += now - self.began
         self.began = self.saved = now
-        self.position.places = {name: list(rows.place) for name, rows in self.rows.items()}
-        self.position.data = self.position.data or {name: rows.fingerprint for name, rows in self.rows.items()}
+        self.state.places = {name: list(rows.place) for name, rows in self.rows.items()}
+        self.state.data = self.state.data or {name: rows.fingerprint for name, rows in self.rows.items()}
         if not self.accelerator.is_main_process:
             return
         tensors = {
@@ -301,7 +300,7 @@ class Loop:
         }
         if torch.cuda.is_available():
             tensors["rng_device"] = torch.cuda.get_rng_state()
-        save_state(self.folder, vars(self.position), tensors)
+        save_state(self.folder, vars(self.state), tensors)
 
     def _restore(self) -> None:
         state = load_state(self.folder)
@@ -309,17 +308,17 @@ class Loop:
             return
         document, tensors = state
         document.pop("tensors")
-        self.position = Position(**document)
-        self.position.curve = [(step, task, loss) for step, task, loss in self.position.curve]
+        self.state = TrainingState(**document)
+        self.state.loss_history = [(step, task, loss) for step, task, loss in self.state.loss_history]
         self.network.load_state_dict(below("network", tensors))
         self.weights.load_state_dict(below("weights", tensors))
-        changed = [name for name, rows in self.rows.items() if self.position.data.get(name) != rows.fingerprint]
+        changed = [name for name, rows in self.rows.items() if self.state.data.get(name) != rows.fingerprint]
         if changed:
             raise ConfigError(
                 f"the training rows of {', '.join(changed)} are not those that {self.folder} was started with; restore "
                 "them, or remove the folder and start anew"
             )
-        for name, (turn, index) in self.position.places.items():
+        for name, (turn, index) in self.state.places.items():
             self.rows[name].go_to(turn, index)
         self.restored = tensors
 

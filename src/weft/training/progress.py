@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 
-class Watcher:
+class Callback:
     """Sees a run and says nothing; the base of those that do."""
 
     def note(self, text: str) -> None:
@@ -45,7 +45,7 @@ class Watcher:
         """The run is over, however it ended."""
 
 
-class RichWatcher(Watcher):
+class ProgressCallback(Callback):
     """A live bar on standard error."""
 
     def __init__(self, console: Console | None = None) -> None:

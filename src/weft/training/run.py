@@ -44,11 +44,11 @@ from weft.reports.card import render_card
 from weft.reports.run_page import render
 from weft.targets.base.annotations import spans_in
 from weft.tasks.base.examples import Splits, load_data
-from weft.tasks.base.loading import CorpusReader, corpus_tasks
+from weft.tasks.base.loading import CorpusLoader, corpus_tasks
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.initial import Starts, begin_vocabulary_heads
-from weft.training.loop import Loop, Position
-from weft.training.progress import RichWatcher, Watcher
+from weft.training.initial import InitialValues, begin_vocabulary_heads
+from weft.training.loop import Loop, TrainingState
+from weft.training.progress import Callback, ProgressCallback
 
 CONFIG, CACHE = "weft.toml", "cache"
 
@@ -62,7 +62,7 @@ def train(
     seed: int | None = None,
     device: Device = "auto",
     resume: bool = False,
-    watcher: Watcher | None = None,
+    callback: Callback | None = None,
 ) -> Model:
     """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
 
@@ -83,8 +83,8 @@ def train(
     target = Path(output) if output is not None else default_output(name)
     base = data_folder(home, experiment, data)
     folder = prepare_folder(target, experiment, resume)
-    watcher = watcher or RichWatcher()
-    run = Run(experiment, base, folder, device, watcher)
+    callback = callback or ProgressCallback()
+    run = Run(experiment, base, folder, device, callback)
     run.finish(run.learn(resume))
     publish(folder, target)
     return load(target, device=device)
@@ -132,8 +132,8 @@ def prepare_folder(target: Path, experiment: Experiment, resume: bool) -> Path:
 class Run:
     """One run: data and network made ready, learned, measured and written."""
 
-    def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, watcher: Watcher) -> None:
-        self.experiment, self.base, self.folder, self.watcher = experiment, base, folder, watcher
+    def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, callback: Callback) -> None:
+        self.experiment, self.base, self.folder, self.callback = experiment, base, folder, callback
         try:
             source = load_source(experiment, base)
             self.data = self._load(source)
@@ -149,39 +149,39 @@ class Run:
         others = {name: task for name, task in self.experiment.tasks.items() if name not in corpora}
         found = load_data(others, self.base, self.experiment.seed)
         if corpora:
-            with self.watcher.reading() as progress:
-                reader = CorpusReader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
+            with self.callback.reading() as progress:
+                reader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
                 for name, task in corpora.items():
                     reader.check(name, task, self.base)  # all of them, before the first is tokenized
                 found |= {n: reader.load(n, t, self.base, self.experiment.seed) for n, t in corpora.items()}
         return {name: found[name] for name in self.experiment.tasks}
 
-    def learn(self, resume: bool) -> Position:
+    def learn(self, resume: bool) -> TrainingState:
         """Train; the best weights are in `best/overall` afterwards."""
         added = {name: self.network.conditioner.parameters_of(name) for name in self.network.tasks}
         if any(added.values()):
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
-            self.watcher.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
+            self.callback.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
         for name, splits in self.data.items():
             if self.network.tasks[name].reads_corpus:
                 continue
-            mended = Counter(one for part in vars(splits).values() for row in part for one in row.mended)
-            for said, count in mended.items():
-                self.watcher.note(f"{name}: {count:,} {said} (repair)")
+            repairs = Counter(one for part in vars(splits).values() for row in part for one in row.repairs)
+            for said, count in repairs.items():
+                self.callback.note(f"{name}: {count:,} {said} (repair)")
         torch.manual_seed(self.experiment.seed + self.accelerator.process_index)  # ranks drop out differently
         try:
-            loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.watcher)
+            loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.callback)
             return loop.run(resume)
         except WeftError:
             remove_if_untouched(self.folder)
             raise
 
-    def finish(self, position: Position) -> None:
+    def finish(self, state: TrainingState) -> None:
         """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
-        self.watcher.note("measuring the chosen weights, with intervals and baselines")
+        self.callback.note("measuring the chosen weights, with intervals and baselines")
         network = self._calibrated("overall")
         results = self._measure(network)
-        record = self._record(position, results, network)
+        record = self._record(state, results, network)
         for name, samples in self._samples(network).items():
             record["tasks"][name]["samples"] = samples
         network.save(self.folder)
@@ -194,7 +194,7 @@ class Run:
         }
         for name, text in documents.items():
             write_atomically(self.folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
-        self._keep_per_task(position)
+        self._keep_per_task(state)
         self.accelerator.end_training()
 
     def _reported(self, network: Network) -> dict[str, TaskResult]:
@@ -209,7 +209,7 @@ class Run:
 
     def _calibrated(self, name: str) -> Network:
         network = load_network(self.folder / "best" / name).to(self.accelerator.device)
-        # Raw text has nothing to calibrate: hidden tokens are taken as they come, and half of all pairs are true.
+        # Raw text has nothing to calibrate: masked tokens are taken as they come, and half of all pairs are true.
         rows = {name: splits.dev for name, splits in self.data.items() if not network.tasks[name].reads_corpus}
         network.targets.update(calibrate(network, rows))
         return network
@@ -225,13 +225,13 @@ class Run:
         }
 
     def _write_for_others(self, network: Network) -> None:
-        """Where hidden words were learned, also the encoder with that head as `transformers` reads it."""
+        """Where masked words were learned, also the encoder with that head as `transformers` reads it."""
         for name in network.tasks:
             head = network.heads[network.head_of(name)]
             if not isinstance(head, VocabularyHead):
                 continue
             if network.conditioner.parameters_of(name):
-                self.watcher.note(f"{name}: transformers knows no conditioning, so nothing is written for it")
+                self.callback.note(f"{name}: transformers knows no conditioning, so nothing is written for it")
                 continue
             write_masked_model(network.encoder, head.state_dict(), self.folder / "transformers")
             network.tokenizer.save(self.folder / "transformers")
@@ -244,7 +244,7 @@ class Run:
         """The first texts in which anything is marked, with what was found, as far as the config asks for them."""
         found: dict[str, list[dict[str, Any]]] = {}
         for name, task in network.tasks.items():
-            if not task.takes_words or task.reads_marks:
+            if not task.takes_words or task.reads_spans:
                 continue
             rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.samples]
             if rows:
@@ -255,18 +255,18 @@ class Run:
                 ]
         return found
 
-    def _keep_per_task(self, position: Position) -> None:
+    def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
         for name in self.network.tasks:
             folder = self.folder / "best" / name
             if not folder.exists():
                 continue
-            if position.best[name]["step"] == position.best["overall"]["step"]:
+            if state.best[name]["step"] == state.best["overall"]["step"]:
                 shutil.rmtree(folder)
             else:
                 self._calibrated(name).save(folder)
 
-    def _record(self, position: Position, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
+    def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
         """Everything a report shows, as plain data without any text of the users'."""
         config = network.encoder.config
         return {
@@ -282,25 +282,25 @@ class Run:
             "conditioning": network.conditioning.to_dict()["kind"],
             "device": str(self.accelerator.device),
             "precision": self.accelerator.mixed_precision.replace("no", "fp32"),
-            "seconds": position.seconds,
+            "seconds": state.seconds,
             "peak_memory_mib": peak_memory(),
-            "tokens": position.tokens,
-            "rows": position.rows,
-            "padding_saved": 1 - position.tokens / position.padded,
-            "stopped": position.stopped,
-            "best": self._best(position),
+            "tokens": state.tokens,
+            "rows": state.rows,
+            "padding_saved": 1 - state.tokens / state.padded,
+            "stopped": state.stopped,
+            "best": self._best(state),
             "tasks": {name: self._task_record(name, result) for name, result in results.items()},
-            "history": position.history,
-            "curve": position.curve,
+            "history": state.history,
+            "loss_history": state.loss_history,
             "data": str(self.base.resolve()),
             "config": (self.folder / CONFIG).read_text(encoding="utf-8"),
         }
 
-    def _best(self, position: Position) -> dict[str, Any]:
-        chosen = position.best["overall"]["step"]
+    def _best(self, state: TrainingState) -> dict[str, Any]:
+        chosen = state.best["overall"]["step"]
         return {
             name: best if name == "overall" else {**best, "folder": "." if best["step"] == chosen else f"best/{name}"}
-            for name, best in position.best.items()
+            for name, best in state.best.items()
         }
 
     def _task_record(self, name: str, result: TaskResult) -> dict[str, Any]:
@@ -345,8 +345,8 @@ def build_network(experiment: Experiment, data: Mapping[str, Splits], source: Te
     network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
     train = {name: splits.train for name, splits in data.items()}
     begin_vocabulary_heads(network, experiment, train)
-    starts = Starts(network, train)
-    network.conditioner.start(starts.words, starts.class_means)
+    initial = InitialValues(network, train)
+    network.conditioner.start(initial.words, initial.class_means)
     return network
 
 

@@ -37,7 +37,7 @@ def gain_of(entry: Mapping[str, Any], chosen: str) -> float:
     return float(entry["overall"] if chosen == "overall" else entry["dev"][chosen])
 
 
-def mean_loss(curve: Sequence[tuple[int, str, float]], task: str) -> float | None:
+def mean_loss(loss_history: Sequence[tuple[int, str, float]], task: str) -> float | None:
     """The mean loss of a task over a stretch of steps."""
-    values = [loss for _, name, loss in curve if name == task]
+    values = [loss for _, name, loss in loss_history if name == task]
     return sum(values) / len(values) if values else None

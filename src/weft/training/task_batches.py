@@ -10,24 +10,24 @@ from dataclasses import replace
 import torch
 
 from weft.config.training import Batching
-from weft.corpus.rows import DrawnRows
+from weft.corpus.rows import ResampledRows
 from weft.data.records import Example
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.batches import plan
 
 
-class TaskRows:
+class TaskBatches:
     """An endless stream of batches, the rows in a new order on every turn; its place is plain data."""
 
     def __init__(self, network: Network, task: str, examples: Sequence[Example], batching: Batching, seed: int) -> None:
         self.task, self.batching = task, batching
         self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
         self.network, self.examples = network, examples
-        if not isinstance(examples, DrawnRows):
-            self.readings = network.encode(task, examples)
-            self.golds = network.targets[task].golds(examples, self.readings)
-            self.lengths = [reading.tokens for reading in self.readings]
+        if not isinstance(examples, ResampledRows):
+            self.tokenized = network.encode(task, examples)
+            self.golds = network.targets[task].golds(examples, self.tokenized)
+            self.lengths = [tokenized_example.tokens for tokenized_example in self.tokenized]
         self.go_to(0, 0)
         self.size = len(self.batches)
 
@@ -38,29 +38,31 @@ class TaskRows:
     @property
     def place(self) -> tuple[int, int]:
         """Where the stream stands: turn, and batch within it."""
-        return self.turn, self.index
+        return self.epoch, self.index
 
     @property
     def fingerprint(self) -> int:
         """A number that changes when the rows or their answers do."""
-        if isinstance(self.examples, DrawnRows):
-            return self.examples.drawn(0).fingerprint
-        ids = array("q", (token for reading in self.readings for row in reading.rows for token in row.ids))
+        if isinstance(self.examples, ResampledRows):
+            return self.examples.at_epoch(0).fingerprint
+        ids = array(
+            "q", (token for tokenized_example in self.tokenized for row in tokenized_example.rows for token in row.ids)
+        )
         return zlib.crc32(torch.cat(self.golds).numpy().tobytes(), zlib.crc32(ids.tobytes()))
 
-    def go_to(self, turn: int, index: int) -> None:
+    def go_to(self, epoch: int, index: int) -> None:
         """Stand where `place` said."""
-        self.turn, self.index = turn, index
-        if isinstance(self.examples, DrawnRows):
-            self.examples = self.examples.drawn(turn)
+        self.epoch, self.index = epoch, index
+        if isinstance(self.examples, ResampledRows):
+            self.examples = self.examples.at_epoch(epoch)
             special = self.network.tokenizer.specials(self.network.tasks[self.task].several_texts)
             self.lengths = [length + special for length in self.examples.lengths()]
-        self.batches = plan(self.lengths, self.batching, self.seed, turn)
+        self.batches = plan(self.lengths, self.batching, self.seed, epoch)
 
     def next(self, rank: int = 0, ranks: int = 1) -> Batch:
         """The next batch; of several ranks each gets its share of the rows (at least one)."""
         if self.index == len(self.batches):
-            self.go_to(self.turn + 1, 0)
+            self.go_to(self.epoch + 1, 0)
         rows = self.batches[self.index]
         self.index += 1
         return self._batch(rows[rank::ranks] or rows[:1])
@@ -70,10 +72,10 @@ class TaskRows:
         return self._batch(list(range(min(rows, len(self.examples)))))
 
     def _batch(self, rows: list[int]) -> Batch:
-        if isinstance(self.examples, DrawnRows):
+        if isinstance(self.examples, ResampledRows):
             examples = [self.examples[row] for row in rows]
-            readings = self.network.encode(self.task, examples)
-            golds = self.network.targets[self.task].golds(examples, readings)
+            tokenized = self.network.encode(self.task, examples)
+            golds = self.network.targets[self.task].golds(examples, tokenized)
         else:
-            readings, golds = [self.readings[row] for row in rows], [self.golds[row] for row in rows]
-        return replace(self.network.collate(self.task, readings), gold=torch.cat(golds))
+            tokenized, golds = [self.tokenized[row] for row in rows], [self.golds[row] for row in rows]
+        return replace(self.network.collate(self.task, tokenized), gold=torch.cat(golds))

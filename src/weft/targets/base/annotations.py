@@ -9,19 +9,18 @@ from typing import Any, ClassVar, Self, cast
 
 from weft.data.records import Example, Gold, Prediction, Span
 from weft.errors import ConfigError
-from weft.losses import Loss, LossFunction
-from weft.losses import Target as Fit
+from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
 from weft.targets import Measures, Target, refuse_merged_labels
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 
 @dataclass(frozen=True)
-class MarksTarget(Target):
+class AnnotationTarget(Target):
     """A target whose gold is a set of marks that end with their labels: these, and how often each occurred."""
 
-    fits: ClassVar[Fit] = "label"
+    target_type: ClassVar[TargetType] = "label"
     without_encoder: ClassVar[str] = "lookup"
     metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
 
@@ -48,9 +47,9 @@ def loss_with_none(loss: Loss, labels: int, noun: str) -> LossFunction:
     return loss.build((1,) * (labels + 1))
 
 
-def marked(reading: Reading, start: int, end: int, label: str, score: float) -> dict[str, Any]:
+def marked(tokenized_example: TokenizedExample, start: int, end: int, label: str, score: float) -> dict[str, Any]:
     """One marked part of a text."""
-    text = reading.content.texts[0][start:end]
+    text = tokenized_example.input.texts[0][start:end]
     return {"start": start, "end": end, "text": text, "label": label, "score": score}
 
 

@@ -12,7 +12,7 @@ import torch
 
 from weft.data.records import Example
 from weft.tensors import Scores
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 
 _LEAST = 10  # gold answers from which a threshold is tuned
 _TRIED = 60
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Any)
 
 
 def tune_threshold(
-    target: T, scores: Scores, examples: Sequence[Example], readings: Sequence[Reading], metric: str
+    target: T, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
 ) -> T:
     """The target with the threshold nearest to 0.5 whose value of a metric is within a standard error of the best.
 
@@ -37,7 +37,7 @@ def tune_threshold(
 
     def value(threshold: float) -> float:
         moved = replace(target, threshold=threshold)
-        found: float = moved.measure(golds, moved.predictions(scores, readings), intervals=False).scores[metric]
+        found: float = moved.measure(golds, moved.predictions(scores, tokenized), intervals=False).scores[metric]
         return found
 
     values = {threshold: value(threshold) for threshold in tried}

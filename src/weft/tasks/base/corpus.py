@@ -16,28 +16,28 @@ from torch import Tensor, nn
 from weft.corpus.corpus import special_ids
 from weft.corpus.documents import Documents
 from weft.corpus.masking import Masked, Unigrams
-from weft.data.records import Content, Gold
+from weft.data.records import Gold, Input
 from weft.encoder.encoder import Encoder
-from weft.layers.features import Reader
-from weft.layers.masked import HiddenReader, VocabularyHead
+from weft.layers.features import Features
+from weft.layers.masked import MaskedFeatures, VocabularyHead
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
-from weft.targets.masked import HiddenTarget, hidden_in
+from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks import Task
 from weft.tensors import Batch
-from weft.tokenization.examples import Hidden, Reading
-from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.tokenization.examples import MaskedTokens, TokenizedExample
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 
 MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is called
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of tokens before any is hidden."""
+    """A row of tokens before any is masked."""
 
     ids: NDArray[np.int64]  # (T,)
-    special: NDArray[np.bool_]  # (T,) never hidden
+    special: NDArray[np.bool_]  # (T,) never masked
     word_of: NDArray[np.int64]  # (T,) a number for each word, -1 for special tokens
 
 
@@ -63,7 +63,7 @@ class CorpusTask(Task):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.text
 
-    def read_gold(self, cell: Any, content: Content | None = None, column: str | None = None) -> Gold | None:
+    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
         return None  # nobody wrote the answers down
 
     def default_loss(self) -> Loss:
@@ -72,11 +72,11 @@ class CorpusTask(Task):
     def default_metric(self) -> str:
         return "accuracy"
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return width
 
 
-class HiddenTask(CorpusTask):
+class MaskedTask(CorpusTask):
     """A kind that hides tokens of raw text and answers what they were.
 
     There is one vocabulary, so all such tasks have one head, unless one names another by `head.share`.
@@ -88,50 +88,51 @@ class HiddenTask(CorpusTask):
     """Share of the tokens to choose."""
 
     @abstractmethod
-    def hide(self, line: Line, mask: int, unigrams: Unigrams, chance: np.random.Generator) -> Masked:
-        """A row with some of its tokens hidden."""
+    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
+        """A row with some of its tokens masked."""
 
     def learn(self, golds: Iterable[Gold]) -> Target:
-        return HiddenTarget()
+        return MaskedTarget()
 
     def target_from(self, data: dict[str, Any]) -> Target:
-        return HiddenTarget(**data)
+        return MaskedTarget(**data)
 
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         mask, specials = tokenizer.mask_id, np.array(special_ids(tokenizer))
         spell = tokenizer.backend.id_to_token
-        texts = [one.texts[0].replace(MASK, spell(mask) or MASK) for one in contents if one.tokens is None]
+        texts = [one.texts[0].replace(MASK, spell(mask) or MASK) for one in inputs if one.tokens is None]
         written = iter(tokenizer.encode(texts, max_length=max_length, truncation=self.truncation) if texts else [])
         found = []
-        for content in contents:
-            if content.tokens is None:  # what is hidden in a text is what the user hid
+        for input in inputs:
+            if input.tokens is None:  # what is masked in a text is what the user hid
                 row = next(written)
                 places = np.flatnonzero(np.array(row.ids) == mask)
-                found.append(Reading(content, [row], hidden=Hidden(places, None, spell)))
+                found.append(TokenizedExample(input, [row], masked=MaskedTokens(places, None, spell)))
                 continue
-            ids, begins, segments = tokenizer.join(content.tokens.ids, content.tokens.begins_word)
+            ids, begins, segments = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
             special = np.isin(ids, specials)
             line = Line(ids, special, np.where(special, -1, np.cumsum(begins)))
-            masked = self.hide(line, mask, content.tokens.unigrams, np.random.default_rng(content.tokens.chance))
-            hidden = Hidden(masked.places, masked.gold, spell, masked.spans, masked.offset)
-            found.append(Reading(content, [Encoded(masked.ids.tolist(), segments, 0)], hidden=hidden))
+            masked = self.mask_row(line, mask, input.tokens.unigrams, np.random.default_rng(input.tokens.seed))
+            tokens = MaskedTokens(masked.places, masked.gold, spell, masked.spans, masked.offset)
+            found.append(TokenizedExample(input, [TokenizedRow(masked.ids.tolist(), segments, 0)], masked=tokens))
         return found
 
     def default_metric(self) -> str:
         return "likelihood"
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
-        """The packed places of what is hidden, (M,)."""
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
+        """The packed places of what is masked, (M,)."""
         places = [
-            batch.starts[row] + torch.from_numpy(hidden_in(reading).places) for row, reading in enumerate(readings)
+            batch.row_offsets[row] + torch.from_numpy(masked_tokens_of(tokenized_example).places)
+            for row, tokenized_example in enumerate(tokenized)
         ]
         return {"places": torch.cat(places)}
 
-    def answers(self, reading: Reading) -> int:
-        return len(hidden_in(reading).places)
+    def count_outputs(self, tokenized_example: TokenizedExample) -> int:
+        return len(masked_tokens_of(tokenized_example).places)
 
-    def build_reader(self, width: int) -> Reader:
-        return HiddenReader()
+    def build_features(self, width: int) -> Features:
+        return MaskedFeatures()
 
     def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
         return VocabularyHead(encoder)

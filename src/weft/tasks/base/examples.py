@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.data.formats import Row, holds_half_character, read_rows, shown_columns
-from weft.data.records import Content, Example
+from weft.data.records import Example, Input
 from weft.data.splits import normalise, split_off, subsample
 from weft.errors import DataError
 from weft.spec import nearest
@@ -43,11 +43,11 @@ def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Spl
             parts[name] = read_task(name, task, base)
         except DataError as error:
             faults.append(str(error))
-    aside = lines_aside(tasks, {name: found["train"] for name, found in parts.items()}, seed)
+    held_out = held_out_lines(tasks, {name: found["train"] for name, found in parts.items()}, seed)
     found: dict[str, Splits] = {}
     for name in parts:
         try:
-            found[name] = split_rows(name, tasks[name], parts[name], aside.get(name, set()), seed)
+            found[name] = split_rows(name, tasks[name], parts[name], held_out.get(name, set()), seed)
         except DataError as error:
             faults.append(str(error))
     if faults:
@@ -63,7 +63,7 @@ def read_task(name: str, task: Task, base: Path) -> dict[str, list[Example]]:
     return read_parts(name, task, {part: base / file for part, file in files.items() if isinstance(file, str)})
 
 
-def lines_aside(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], seed: int) -> dict[str, set[int]]:
+def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], seed: int) -> dict[str, set[int]]:
     """For each task without a dev file, the lines of its training file to choose by.
 
     Tasks that set the same share of the same file aside do so together: what one learns from, none is chosen by. Each
@@ -82,15 +82,15 @@ def lines_aside(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]
         lines = sorted(rows)
         texts = [dict.fromkeys(text for one in rows[line].values() for text in one.texts) for line in lines]
         strata = [tuple(stratum(rows[line][n]) if n in rows[line] else None for n in names) for line in lines]
-        _, aside = split_off([normalise(" ".join(one)) for one in texts], strata, share, seed)
-        found |= {name: {lines[place] for place in aside} for name in names}
+        _, held_out = split_off([normalise(" ".join(one)) for one in texts], strata, share, seed)
+        found |= {name: {lines[place] for place in held_out} for name in names}
     return found
 
 
-def split_rows(name: str, task: Task, parts: Mapping[str, list[Example]], aside: set[int], seed: int) -> Splits:
+def split_rows(name: str, task: Task, parts: Mapping[str, list[Example]], held_out: set[int], seed: int) -> Splits:
     """A task's rows with the lines set aside as dev, and training rows cut to what was asked for."""
-    train = [one for one in parts["train"] if one.line not in aside]
-    dev = parts["dev"] if isinstance(task.dev, str) else [one for one in parts["train"] if one.line in aside]
+    train = [one for one in parts["train"] if one.line not in held_out]
+    dev = parts["dev"] if isinstance(task.dev, str) else [one for one in parts["train"] if one.line in held_out]
     splits = Splits(reduce_rows(train, task, seed), dev, parts.get("test", []))
     check_splits(name, task, splits)
     return splits
@@ -151,34 +151,34 @@ def read_example(task: Task, row: Row, path: Path) -> Example | None:
     cell = get_cell(row, column, path)
     if cell is None:
         return None
-    content = read_content(task, row, path) if task.takes_words else None
+    input = read_input(task, row, path) if task.takes_words else None
     try:
-        mended: Counter[str] = Counter()
-        if content is not None:
-            cell, mended = task.mend(cell, content, column)
-        gold = task.read_gold(cell, content, column)
+        repairs: Counter[str] = Counter()
+        if input is not None:
+            cell, repairs = task.repair_cell(cell, input, column)
+        gold = task.read_gold(cell, input, column)
     except ValueError as error:
         raise DataError(str(error), file=path, line=row.line, column=column) from None
     if gold is None:
         return None
-    content = content or read_content(task, row, path)
-    return Example(content.texts, gold, row.line, tuple(mended.elements()), words=content.words, spans=content.spans)
+    input = input or read_input(task, row, path)
+    return Example(input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans)
 
 
-def read_content(task: Task, row: Row, path: Path) -> Content:
+def read_input(task: Task, row: Row, path: Path) -> Input:
     """What a task reads of a row."""
     columns = task.text_columns(row.columns)
     if task.takes_words and (
         isinstance(row.columns.get(columns[0]), list) or columns[0] == getattr(task, "tokens", "")
     ):
         text, words = join_words(get_words(row, columns[0], path))
-        content = Content((text,), words=words)
+        input = Input((text,), words=words)
     else:
-        content = Content(tuple(get_text(row, column, path) for column in columns))
-    if not task.reads_marks:
-        return content
+        input = Input(tuple(get_text(row, column, path) for column in columns))
+    if not task.reads_spans:
+        return input
     try:
-        return replace(content, spans=task.read_marks(row.columns, content))
+        return replace(input, spans=task.read_marks(row.columns, input))
     except ValueError as error:
         names = (getattr(task, name, "") for name in ("entities", "spans"))
         column = next((name for name in names if row.columns.get(name) is not None), None)
@@ -272,11 +272,11 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"column {task.gold_column()!r} seems to hold texts; name the column of the labels"
         )
     for part, rows in (("dev", splits.dev), ("test", splits.test)):
-        strange = sorted(set(labels_of(rows)) - known)
-        if strange:
+        unknown = sorted(set(labels_of(rows)) - known)
+        if unknown:
             raise DataError(
                 f"tasks.{name}: the {part} rows have labels that never occur in training: "
-                f"{', '.join(shown_label(s, known) for s in strange[:8])}; add training rows or mend the spelling"
+                f"{', '.join(shown_label(s, known) for s in unknown[:8])}; add training rows or mend the spelling"
             )
 
 

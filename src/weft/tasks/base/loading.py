@@ -11,11 +11,11 @@ from weft.corpus.corpus import Corpus, count_tokens, load_corpus
 from weft.corpus.documents import read_pieces
 from weft.corpus.files import corpus_files
 from weft.corpus.masking import Unigrams
-from weft.corpus.rows import CorpusRows, DrawnRows, PairRows
+from weft.corpus.rows import CorpusRows, PairRows, ResampledRows
 from weft.data.records import Example
 from weft.errors import ConfigError, DataError
 from weft.tasks import Task
-from weft.tasks.base.corpus import CorpusTask, HiddenTask
+from weft.tasks.base.corpus import CorpusTask, MaskedTask
 from weft.tasks.base.examples import Splits
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -25,7 +25,7 @@ _ASIDE = 1_000_003  # seeds what is drawn for rows to choose by and to report on
 _SHOWN = 10  # faults of one task; a folder may have thousands
 
 
-class CorpusReader:
+class CorpusLoader:
     """Reads the corpora of tasks with one tokenizer, into one folder of caches."""
 
     def __init__(self, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress | None = None) -> None:
@@ -48,8 +48,8 @@ class CorpusReader:
         assert isinstance(task, CorpusTask)
         if task.train is None:
             raise DataError(f"tasks.{name}.train: is required to train this task; name a file or a folder")
-        self._room(task)
-        if isinstance(task, HiddenTask):
+        self._max_tokens(task)
+        if isinstance(task, MaskedTask):
             _ = self.tokenizer.mask_id  # raises where there is none
         named = [base / one for one in (task.train, task.dev, task.test) if isinstance(one, str)]
         faults = [fault for path in dict.fromkeys(named) for fault in corpus_faults(task, path)]
@@ -59,7 +59,7 @@ class CorpusReader:
             more = [f"and {len(faults) - _SHOWN} more files"] if len(faults) > _SHOWN else []
             raise DataError("\n".join([*map(str, faults[:_SHOWN]), *more]))
 
-    def rows(self, task: Task, path: Path, seed: int = _ASIDE) -> DrawnRows:
+    def rows(self, task: Task, path: Path, seed: int = _ASIDE) -> ResampledRows:
         """All rows of a file, or of the files of a folder or pattern."""
         assert isinstance(task, CorpusTask)
         corpus = self._corpus(task, path)
@@ -70,32 +70,34 @@ class CorpusReader:
             corpus_files(path),
             self.tokenizer,
             self.folder,
-            room=self._room(task),
+            max_tokens=self._max_tokens(task),
             documents=task.documents,
             column=task.text,
             progress=self.progress,
             file=path,
         )
 
-    def _room(self, task: CorpusTask) -> int:
+    def _max_tokens(self, task: CorpusTask) -> int:
         length, special = (
             min(task.max_length or self.max_length, self.max_length),
             self.tokenizer.specials(task.several_texts),
         )
-        least = 2 if task.several_texts else 1
-        if length - special < least:
+        minimum = 2 if task.several_texts else 1
+        if length - special < minimum:
             raise ConfigError(
                 f"max_length: {length} tokens leave too little room for text beside {special} special ones; "
-                f"at least {special + least} are needed"
+                f"at least {special + minimum} are needed"
             )
         return length - special
 
-    def _drawn(self, task: CorpusTask, corpus: Corpus, unigrams: Unigrams, seed: int, path: Path) -> DrawnRows:
+    def _drawn(self, task: CorpusTask, corpus: Corpus, unigrams: Unigrams, seed: int, path: Path) -> ResampledRows:
         if task.several_texts:
-            return PairRows(corpus, unigrams, seed, self._room(task), file=str(path))
+            return PairRows(corpus, unigrams, seed, self._max_tokens(task), file=str(path))
         return CorpusRows(corpus, unigrams, seed)
 
-    def _divided(self, name: str, task: CorpusTask, path: Path, share: float, seed: int) -> tuple[DrawnRows, DrawnRows]:
+    def _divided(
+        self, name: str, task: CorpusTask, path: Path, share: float, seed: int
+    ) -> tuple[ResampledRows, ResampledRows]:
         """The last documents of a corpus, about `share` of its tokens, aside.
 
         Tokens, and not rows, so that tasks of different lengths on one corpus set the same documents aside.
@@ -103,16 +105,16 @@ class CorpusReader:
         corpus = self._corpus(task, path)
         documents, owner = np.unique(corpus.sentence_documents, return_inverse=True)
         sizes = np.bincount(owner, np.diff(corpus.sentences))[::-1].cumsum()
-        least = 2 if task.several_texts else 1  # documents of each part; of one alone no false pair can be drawn
-        if len(documents) < 2 * least:
+        minimum = 2 if task.several_texts else 1  # documents of each part; of one alone no false pair can be drawn
+        if len(documents) < 2 * minimum:
             raise DataError(
                 f"tasks.{name}.dev: a share cannot be set aside, as the corpus has {len(documents)} "
-                f"document{'s' if len(documents) > 1 else ''} and this needs {2 * least}; name a file for dev, or "
+                f"document{'s' if len(documents) > 1 else ''} and this needs {2 * minimum}; name a file for dev, or "
                 "choose how documents are divided (documents = blocks or rows, or file where train is a folder)",
                 file=path,
             )
-        aside = int(np.searchsorted(sizes, share * sizes[-1])) + 1
-        border = documents[-min(max(aside, least), len(documents) - least)]
+        held_out = int(np.searchsorted(sizes, share * sizes[-1])) + 1
+        border = documents[-min(max(held_out, minimum), len(documents) - minimum)]
         learned = corpus.sentence_documents < border
         first, last = _only(corpus, learned), _only(corpus, ~learned)
         train = self._drawn(task, first, _unigrams(first, path), seed, path)  # of the rest, learning knows nothing
@@ -160,7 +162,7 @@ def _only(corpus: Corpus, kept: np.ndarray) -> Corpus:
     )
 
 
-def _limited(rows: DrawnRows, task: CorpusTask) -> DrawnRows:
+def _limited(rows: ResampledRows, task: CorpusTask) -> ResampledRows:
     """At most `limit` rows, or the `fraction` of them, evenly spread."""
     size = len(rows) if task.fraction is None else max(1, round(task.fraction * len(rows)))
     size = min(size, task.limit or size)
@@ -168,9 +170,9 @@ def _limited(rows: DrawnRows, task: CorpusTask) -> DrawnRows:
         return rows
     if isinstance(rows, CorpusRows):
         places = rows.places[np.arange(size) * len(rows) // size]
-        return CorpusRows(rows.corpus, rows.unigrams, rows.seed, rows.turn, places)
+        return CorpusRows(rows.corpus, rows.unigrams, rows.seed, rows.epoch, places)
     assert isinstance(rows, PairRows)
-    return PairRows(rows.corpus, rows.unigrams, rows.seed, rows.room, rows.turn, size, rows.file)
+    return PairRows(rows.corpus, rows.unigrams, rows.seed, rows.max_tokens, rows.epoch, size, rows.file)
 
 
 def corpus_tasks(tasks: Mapping[str, Task]) -> dict[str, Task]:

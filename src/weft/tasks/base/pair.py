@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weft.data.records import Content
-from weft.layers.features import Reader, SiameseReader, TextReader
+from weft.data.records import Input
+from weft.layers.features import Features, SiameseFeatures, TextFeatures
 from weft.layers.pairs import Feature
 from weft.tasks import Task
-from weft.tokenization.examples import Reading
-from weft.tokenization.tokenizer import Encoded, Tokenizer
+from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 
 
 class PairTask(Task):
@@ -30,22 +30,22 @@ class PairTask(Task):
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return self.text
 
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        def tokens(inputs: Sequence[Any]) -> list[Encoded]:
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
+        def tokens(inputs: Sequence[Any]) -> list[TokenizedRow]:
             return tokenizer.encode(inputs, max_length=max_length, truncation=self.truncation)
 
         if self.encode_as == "cross":
-            rows = [[row] for row in tokens([one.texts for one in contents])]
+            rows = [[row] for row in tokens([one.texts for one in inputs])]
         else:
-            single = tokens([text for one in contents for text in one.texts])
+            single = tokens([text for one in inputs for text in one.texts])
             rows = [list(pair) for pair in zip(single[::2], single[1::2], strict=True)]
-        return [Reading(content, some) for content, some in zip(contents, rows, strict=True)]
+        return [TokenizedExample(input, some) for input, some in zip(inputs, rows, strict=True)]
 
-    def build_reader(self, width: int) -> Reader:
+    def build_features(self, width: int) -> Features:
         pooler = self.pooler.build(width)
-        return TextReader(pooler) if self.encode_as == "cross" else SiameseReader(pooler, self.features)
+        return TextFeatures(pooler) if self.encode_as == "cross" else SiameseFeatures(pooler, self.features)
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return width if self.encode_as == "cross" else width * len(self.features)
 
     @property

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from weft.data.records import Content
-from weft.layers.features import Reader, TextReader
+from weft.data.records import Input
+from weft.layers.features import Features, TextFeatures
 from weft.tasks import Task
-from weft.tokenization.examples import Reading
+from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
 
 
@@ -25,13 +25,13 @@ class TextTask(Task):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label
 
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        texts = [one.texts[0] for one in contents]
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
+        texts = [one.texts[0] for one in inputs]
         rows = tokenizer.encode(texts, max_length=max_length, truncation=self.truncation)
-        return [Reading(content, [row]) for content, row in zip(contents, rows, strict=True)]
+        return [TokenizedExample(input, [row]) for input, row in zip(inputs, rows, strict=True)]
 
-    def build_reader(self, width: int) -> Reader:
-        return TextReader(self.pooler.build(width))
+    def build_features(self, width: int) -> Features:
+        return TextFeatures(self.pooler.build(width))
 
-    def inputs(self, width: int) -> int:
+    def feature_size(self, width: int) -> int:
         return width

@@ -11,11 +11,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.data.annotations import mend_spans, mend_tags
-from weft.data.records import Content
+from weft.data.annotations import repair_spans, repair_tags
+from weft.data.records import Input
 from weft.tasks import Task
 from weft.tensors import Batch
-from weft.tokenization.examples import Reading, number_words, read_words
+from weft.tokenization.examples import TokenizedExample, number_words, read_words
 from weft.tokenization.tokenizer import Tokenizer
 
 
@@ -49,39 +49,39 @@ class WordTask(Task):
 
     def gold_column(self, header: Collection[str] = ()) -> str:
         if self.tokens in header:
-            wanted, usual = (self.tags, self.entities, self.spans), self.tags
+            wanted, most_common = (self.tags, self.entities, self.spans), self.tags
         else:
-            wanted, usual = (self.entities, self.spans, self.tags), self.spans
-        return next((name for name in wanted if name in header), usual)
+            wanted, most_common = (self.entities, self.spans, self.tags), self.spans
+        return next((name for name in wanted if name in header), most_common)
 
-    def mend(self, cell: Any, content: Content, column: str) -> tuple[Any, Counter[str]]:
+    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         if not self.repair:
             return cell, Counter()
-        return mend_tags(cell) if column == self.tags else mend_spans(cell, content, flat=self.says_one_thing)
+        return repair_tags(cell) if column == self.tags else repair_spans(cell, input, flat=self.says_one_thing)
 
     @property
     def says_one_thing(self) -> bool:
         """Whether two spans of one text may not share a word."""
         return False
 
-    def encode(self, contents: Sequence[Content], tokenizer: Tokenizer, max_length: int) -> list[Reading]:
-        return read_words(contents, tokenizer, max_length, self.overlap)
+    def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
+        return read_words(inputs, tokenizer, max_length, self.overlap)
 
-    def layout(self, readings: Sequence[Reading], batch: Batch) -> dict[str, Tensor]:
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         """Of the P sub-words and U words of all examples, end to end:
 
         places (P,): the packed place of each sub-word; word_of (P,): its word; firsts, lasts (U,): each word's first
         and last sub-word; words (E,): the words of each example.
         """
-        rows = np.cumsum([0, *(len(reading.rows) for reading in readings)])
-        row = np.concatenate([one.by_word.row + begin for one, begin in zip(readings, rows, strict=False)])
-        place = np.concatenate([one.by_word.place for one in readings])
-        word_of = torch.from_numpy(number_words(readings))
-        words = torch.tensor([len(one.by_word) for one in readings])
+        rows = np.cumsum([0, *(len(tokenized_example.rows) for tokenized_example in tokenized)])
+        row = np.concatenate([one.by_word.row + begin for one, begin in zip(tokenized, rows, strict=False)])
+        place = np.concatenate([one.by_word.place for one in tokenized])
+        word_of = torch.from_numpy(number_words(tokenized))
+        words = torch.tensor([len(one.by_word) for one in tokenized])
         sizes = torch.bincount(word_of, minlength=int(words.sum()))
         lasts = sizes.cumsum(0) - 1
         return {
-            "places": batch.starts[torch.from_numpy(row)] + torch.from_numpy(place),
+            "places": batch.row_offsets[torch.from_numpy(row)] + torch.from_numpy(place),
             "word_of": word_of,
             "firsts": lasts - sizes + 1,
             "lasts": lasts,
