@@ -87,7 +87,6 @@ def test_the_public_names_are_exactly_these_and_all_resolve() -> None:
         "CheckpointError",
         "ConfigError",
         "DataError",
-        "ExportError",
         "Model",
         "TextEncoder",
         "TruncationWarning",

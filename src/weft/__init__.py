@@ -9,7 +9,6 @@ _PLACES = {
     "CheckpointError": "weft.errors",
     "ConfigError": "weft.errors",
     "DataError": "weft.errors",
-    "ExportError": "weft.errors",
     "Model": "weft.model.model",
     "TextEncoder": "weft.model.embed",
     "TruncationWarning": "weft.model.embed",

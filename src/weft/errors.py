@@ -3,8 +3,7 @@
     WeftError
     ├── ConfigError        a choice in a config file or an argument is not possible
     ├── DataError          an input file or text cannot be read (carries file, line, column)
-    ├── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
-    └── ExportError        a model cannot be written in another format
+    └── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
 
 A message says where, what was received, what is allowed and what to do. It never contains a user's text.
 """
@@ -63,7 +62,3 @@ class CheckpointError(WeftError):
     ) -> None:
         self.missing, self.surplus, self.mismatched = tuple(missing), tuple(surplus), tuple(mismatched)
         super().__init__(message)
-
-
-class ExportError(WeftError):
-    """A model that cannot be written in another format."""
