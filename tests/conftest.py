@@ -27,7 +27,7 @@ from weft.tokenization.tokenizer import Tokenizer
 WIDE = "500"  # columns, so that messages break nowhere, however long the paths in them
 with pytest.MonkeyPatch.context() as _patch:
     _patch.setenv("COLUMNS", WIDE)
-    importlib.import_module("weft.cli.progress")  # whose consoles look at it once
+    importlib.import_module("weft.cli.screen")  # whose consoles look at it once
 # The same examples everywhere, nothing written, and no clock; pytest --hypothesis-profile=explore looks for new ones.
 settings.register_profile("weft", deadline=None, max_examples=50, derandomize=True, database=None)
 settings.register_profile("explore", deadline=None, max_examples=300, database=None)

@@ -239,7 +239,7 @@ def test_train_interrupted_is_exit_130_and_resume_ends_with_the_same_weights(
 
 
 def test_brackets_in_the_name_of_an_output_are_printed_as_they_are(trained: Trained, tmp_path: Path) -> None:
-    from weft.cli.results import show_run
+    from weft.cli.screen import show_run
 
     folder = tmp_path / "[bold]model[/]"
     folder.mkdir(parents=True)
@@ -386,7 +386,7 @@ def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_
 def test_predict_says_how_many_rows_went_where_in_one_piece(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.cli.progress.console._width", 40)
+    monkeypatch.setattr("weft.cli.screen.console._width", 40)
     (tmp_path / "new.txt").write_text("fox\ndog\nlazy fox\n", encoding="utf-8")
     target = tmp_path / ("long" * 30) / "answers.jsonl"
     done = run("predict", trained.folder, "-i", tmp_path / "new.txt", "-o", target)

@@ -15,9 +15,9 @@ import transformers
 import weft.model.embed
 from weft.checkpoints.source import find_folder
 from weft.data.vectors import write_vectors
-from weft.errors import CheckpointError, ConfigError, DataError, WeftError
-from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, TruncationWarning, batches_by_length, load_encoder
-from weft.tensors import pack
+from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning, WeftError
+from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, load_encoder
+from weft.tensors import batches_by_length, pack
 from weft.tokenization.tokenizer import Text, Tokenizer
 
 TEXTS = [

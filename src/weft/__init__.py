@@ -11,7 +11,7 @@ _PLACES = {
     "DataError": "weft.errors",
     "Model": "weft.model.model",
     "TextEncoder": "weft.model.embed",
-    "TruncationWarning": "weft.model.embed",
+    "TruncationWarning": "weft.errors",
     "WeftError": "weft.errors",
     "load": "weft.model.model",
     "load_encoder": "weft.model.embed",

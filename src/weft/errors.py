@@ -62,3 +62,7 @@ class CheckpointError(WeftError):
     ) -> None:
         self.missing, self.surplus, self.mismatched = tuple(missing), tuple(surplus), tuple(mismatched)
         super().__init__(message)
+
+
+class TruncationWarning(UserWarning):
+    """Some texts were longer than the model reads; given once per call, with how many."""

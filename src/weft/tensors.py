@@ -14,7 +14,7 @@ order in which the caller gave the rows; nobody outside this file needs to know 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 
@@ -84,6 +84,20 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
         runs=tuple((len(list(group)), size) for size, group in groupby(sizes[i] for i in order)),
         task=task,
     )
+
+
+def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Row numbers, longest row first, in groups of at most `tokens` tokens (at least one row)."""
+    group: list[int] = []
+    total = 0
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        if group and total + lengths[row] > tokens:
+            yield group
+            group, total = [], 0
+        group.append(row)
+        total += lengths[row]
+    if group:
+        yield group
 
 
 @dataclass(frozen=True)

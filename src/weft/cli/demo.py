@@ -27,9 +27,8 @@ def demo(
     body, medications and times does it name? Takes three to four minutes on two cores, less than one with --quick.
     The messages are invented and the model is [bold]not for medical use[/].
     """
-    from weft.cli.progress import console
-    from weft.cli.progress import output as screen
-    from weft.cli.results import show_run
+    from weft.cli.screen import console, show_run
+    from weft.cli.screen import output as screen
     from weft.demo import CONFIG, QUICK
     from weft.model.model import load
     from weft.training.run import train

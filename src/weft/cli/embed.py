@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from weft.cli.train import DeviceChoice
+from weft.cli.options import DeviceChoice
 
 
 def embed(
@@ -41,7 +41,7 @@ def embed(
 
     Example: [cyan]weft embed minilm --input messages.csv --column message --output vectors.npy[/]
     """
-    from weft.cli.progress import console, counting
+    from weft.cli.screen import console, counting
     from weft.data.formats import read_column
     from weft.data.vectors import check_target, write_vectors
     from weft.model.embed import EmbedOptions, TextVectors, load_encoder, truncation_notice

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.train import DeviceChoice
+from weft.cli.options import DeviceChoice
 
 
 def evaluate(
@@ -29,7 +29,7 @@ def evaluate(
     """
     from rich.table import Table
 
-    from weft.cli.progress import output
+    from weft.cli.screen import output
     from weft.data.atomic import write_atomically
     from weft.model.model import load
     from weft.model.predict import choose_tasks

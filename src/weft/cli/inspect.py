@@ -48,7 +48,7 @@ def inspect(
 
     Example: [cyan]weft inspect triage --task urgency --text "I can hardly breathe" --output page.html[/]
     """
-    from weft.cli.progress import console, counting
+    from weft.cli.screen import console, counting
     from weft.data.atomic import write_atomically
     from weft.model.inputs import read_inputs
     from weft.model.inspect import check_layer
@@ -122,7 +122,7 @@ def _titles(folders: Sequence[Path]) -> list[str]:
 def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) -> None:
     from rich.text import Text
 
-    from weft.cli.progress import output
+    from weft.cli.screen import output
     from weft.reports.inspect_page import answer, strongest
 
     if number is not None:
@@ -146,7 +146,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
 
 def _show_marks(prediction: Prediction, text: str) -> None:
     """The text with its marks underlined, and a table of them."""
-    from weft.cli.progress import output
+    from weft.cli.screen import output
 
     labels = sorted({one["label"] for one in prediction})
     colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}

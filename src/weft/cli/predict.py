@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.train import DeviceChoice
+from weft.cli.options import DeviceChoice
 
 
 def predict(
@@ -33,7 +33,7 @@ def predict(
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
     """
-    from weft.cli.progress import console, counting, show_answers
+    from weft.cli.screen import console, counting, show_answers
     from weft.data.writing import check_output, write_rows
     from weft.model.inputs import passes_note, predict_rows, read_inputs
     from weft.model.model import load

@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.model.devices import Device
-
-DeviceChoice = Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change one value of the config, e.g. training.epochs=5. Repeatable."
-    ),
-]
-DataFolder = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
-]
+from weft.cli.options import DataFolder, DeviceChoice, Overrides
 
 
 def train(
@@ -37,7 +26,7 @@ def train(
 
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
     """
-    from weft.cli.results import show_run
+    from weft.cli.screen import show_run
     from weft.training.run import default_output
     from weft.training.run import train as run
 

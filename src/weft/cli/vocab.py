@@ -72,7 +72,7 @@ def _learn(
     """Learn, write and measure, with a bar for each reading and a clock for the rest."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from weft.cli.progress import console, counting
+    from weft.cli.screen import console, counting
     from weft.corpus.vocabulary import check_target, learn_vocabulary, measure, parts, save_vocabulary
 
     check_target(target)
@@ -134,7 +134,7 @@ def _print_table(rows: dict[str, str], first: str, second: str = "") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.cli.progress import output
+    from weft.cli.screen import output
 
     table = Table(first, second)
     for name, value in rows.items():

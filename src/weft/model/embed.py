@@ -18,10 +18,10 @@ from torch import Tensor
 from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
 from weft.encoder.encoder import Encoder
-from weft.errors import CheckpointError, ConfigError, DataError
+from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning
 from weft.model.devices import Device, choose_device
 from weft.model.network import DOCUMENT, load_network
-from weft.tensors import Batch, States, pack
+from weft.tensors import Batch, States, batches_by_length, pack
 from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, check_texts, refuse_bare_text
 
 Level = Literal["sentence", "word", "token"]
@@ -30,10 +30,6 @@ Layers = Literal["last", "last4"]
 
 _WINDOW = 2048  # texts looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
-
-
-class TruncationWarning(UserWarning):
-    """Some texts were longer than the encoder takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +178,6 @@ def load_encoder(
 def truncation_notice(cut: int, rows: int, limit: int) -> str:
     """One sentence about how many texts were cut."""
     return f"{cut:,} of {rows:,} texts were longer than {limit} tokens and were cut"
-
-
-def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Places of rows, longest first, in groups of at most `tokens` tokens (at least one row)."""
-    group: list[int] = []
-    total = 0
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if group and total + lengths[place] > tokens:
-            yield group
-            group, total = [], 0
-        group.append(place)
-        total += lengths[place]
-    if group:
-        yield group
 
 
 def average_layers(encoder: Encoder, batch: Batch, layers: Layers) -> States:

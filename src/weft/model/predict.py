@@ -11,11 +11,10 @@ import torch
 
 from weft.data.records import Input, Prediction
 from weft.errors import ConfigError, DataError
-from weft.model.embed import batches_by_length
 from weft.model.network import Network
 from weft.spec import nearest
 from weft.targets.base.annotations import spans_in
-from weft.tensors import Scores
+from weft.tensors import Scores, batches_by_length
 from weft.tokenization.examples import TokenizedExample
 
 WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch

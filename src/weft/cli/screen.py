@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -33,3 +34,18 @@ def show_answers(rows: Iterable[dict[str, Any]]) -> None:
     """Each row as a line of JSON, as soon as it is there."""
     for row in rows:
         output.out(json.dumps(row, ensure_ascii=False, default=str), highlight=False)  # `print` would turn :x: to emoji
+
+
+def show_run(folder: Path) -> None:
+    """The results of a finished run, and where they are."""
+    from rich.markup import escape
+
+    from weft.checkpoints.hf import read_json
+    from weft.reports.terminal import results_table, verdict
+
+    record = read_json(folder / "report.json")
+    output.print(results_table(record))
+    for sentence in verdict(record):
+        output.print(sentence)
+    place, page = (escape(str(path)) for path in (folder, folder / "report.html"))  # brackets are no markup here
+    console.print(f"\nmodel and report: [bold]{place}[/] (open {page})", soft_wrap=True)

@@ -1,0 +1,21 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.model.devices import Device
+
+DeviceChoice = Annotated[Device, typer.Option(help="Where to compute; auto takes a GPU where there is one.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one value of the config, e.g. training.epochs=5. Repeatable."
+    ),
+]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
+]
