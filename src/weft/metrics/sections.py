@@ -1,0 +1,81 @@
+"""What a report shows of a task beside its scores, as plain data: a kind of target says which, `reports` draws them.
+
+    ClassTable       precision, recall, F1 and support of each label
+    ConfusionMatrix  true labels by predicted labels
+    Calibration      confidence beside accuracy
+    Table            anything else: a heading, columns, rows of words and numbers
+
+`FittedTarget.report_sections` returns some of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+Cell = str | int | float | None  # numbers are set right and with three decimals, whole ones as counts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a task's report; `kind` names it in `report.json`."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class ClassTable(Section):
+    """Per-class metrics: by label its `precision`, `recall`, `f1` and `support`; `spans` where labels mark texts."""
+
+    kind: ClassVar[str] = "classes"
+
+    classes: Mapping[str, Mapping[str, float]]
+    spans: bool = False
+
+
+@dataclass(frozen=True)
+class ConfusionMatrix(Section):
+    """How many rows of each true label (lines) were given each label (columns), in the labels' order."""
+
+    kind: ClassVar[str] = "confusion"
+
+    labels: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Calibration(Section):
+    """(mean confidence, accuracy, rows) of each bin, and the expected calibration error."""
+
+    kind: ClassVar[str] = "calibration"
+
+    bins: Sequence[tuple[float, float, int]]
+    error: float
+
+
+@dataclass(frozen=True)
+class Table(Section):
+    """Rows of cells under columns, and a sentence below where one is needed."""
+
+    kind: ClassVar[str] = "table"
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+
+_KINDS: dict[str, type[Section]] = {one.kind: one for one in (ClassTable, ConfusionMatrix, Calibration, Table)}
+
+
+def section_from(data: Mapping[str, Any]) -> Section:
+    """The section that `to_dict` was taken of; raises ValueError for a kind that nobody knows."""
+    fields = dict(data)
+    kind = fields.pop("kind", None)
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is no kind of report section; there are: {', '.join(_KINDS)}")
+    return _KINDS[kind](**fields)
