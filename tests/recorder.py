@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 import weft
-from weft.checkpoints.hf import read_file, write_encoder
+from weft.checkpoints.hf import write_encoder
+from weft.checkpoints.safetensors import read_file
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.metrics import bootstrap

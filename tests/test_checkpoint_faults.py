@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from weft.checkpoints import source
-from weft.checkpoints.hf import read_encoder, read_file, read_tensors, write_tensors
+from weft.checkpoints.hf import read_encoder, read_tensors
+from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.errors import CheckpointError, DataError
 from weft.model.embed import TextEncoder, load_encoder
 from weft.tensors import pack

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from recorder import HEAD, TEXTS, Place, Recorder, interrupt_after, make_place
-from weft.checkpoints.hf import read_file
+from weft.checkpoints.safetensors import read_file
 from weft.data.records import Example
 from weft.errors import WeftError
 from weft.model.evaluate import TaskResult

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft.checkpoints.hf import digest, read_file
+from weft.checkpoints.safetensors import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
 from weft.model.devices import choose_device

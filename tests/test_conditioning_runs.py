@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 import weft
-from weft.checkpoints.hf import read_file
+from weft.checkpoints.safetensors import read_file
 from weft.cli import main as cli
 from weft.conditioning import Conditioning
 from weft.config.document import parse_experiment

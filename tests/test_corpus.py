@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import tiny_tokenizer
+from weft.corpus import cache as cache_module
 from weft.corpus import corpus as module
 from weft.corpus import documents as documents_module
 from weft.corpus.corpus import Corpus, load_corpus, special_ids
 from weft.corpus.documents import Documents, read_pieces
 from weft.corpus.packing import pack_rows
-from weft.corpus.sentences import sentence_pairs, split_sentences
+from weft.corpus.pairs import sentence_pairs
+from weft.corpus.sentences import split_sentences
 from weft.errors import ConfigError, DataError
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -189,8 +191,8 @@ def test_the_cache_is_found_again_and_made_anew_when_anything_that_shaped_it_cha
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = []
-    real = module._write_cache
-    monkeypatch.setattr(module, "_write_cache", lambda *args: (written.append(1), real(*args)))
+    real = module.write_cache
+    monkeypatch.setattr(module, "write_cache", lambda *args: (written.append(1), real(*args)))
     first = load()
     again = load(max_tokens=5)
     assert len(written) == 1
@@ -246,7 +248,7 @@ def test_a_build_that_fails_leaves_nothing_behind(load: Load, tmp_path: Path) ->
 
 
 def test_progress_grows_to_the_size_of_the_files(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BATCH", 20)
+    monkeypatch.setattr(cache_module, "_BATCH", 20)
     calls: list[int] = []
     load(progress=calls.append)
     assert len(calls) > 3

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from weft.checkpoints.hf import read_encoder, read_file, write_tensors
+from weft.checkpoints.hf import read_encoder
+from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.checkpoints.source import find_folder
 from weft.checks.run import run_checks
 from weft.config.document import parse_experiment

@@ -16,8 +16,9 @@ import transformers
 from torch import Tensor, nn
 
 import weft
-from weft.checkpoints.hf import read_encoder, write_tensors
+from weft.checkpoints.hf import read_encoder
 from weft.checkpoints.masked_head import HEADS, read_vocabulary_head, write_masked_model
+from weft.checkpoints.safetensors import write_tensors
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
 from weft.encoder.encoder import Encoder

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft.checkpoints.hf import read_file
+from weft.checkpoints.safetensors import read_file
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
 from weft.corpus import corpus as corpora

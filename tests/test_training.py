@@ -16,7 +16,8 @@ from torch import Tensor
 
 import weft
 from weft.checkpoints import state as checkpointing
-from weft.checkpoints.hf import read_encoder, read_file
+from weft.checkpoints.hf import read_encoder
+from weft.checkpoints.safetensors import read_file
 from weft.config.document import parse_experiment
 from weft.data.splits import normalise
 from weft.errors import ConfigError, DataError, WeftError
@@ -478,7 +479,7 @@ def test_every_write_that_fails_is_a_weft_error(
 
     callback = Log()
     callback.evaluated = lambda entry: monkeypatch.setattr(  # type: ignore[method-assign]
-        *(("weft.checkpoints.hf.save_file", full) if where == "save_file" else (Path, "write_text", full))  # type: ignore[arg-type]
+        *(("weft.checkpoints.safetensors.save_file", full) if where == "save_file" else (Path, "write_text", full))  # type: ignore[arg-type]
     )
     with pytest.raises(WeftError, match="cannot write .*No space left") as caught:
         run({"fox": FOX}, callback=callback)

@@ -25,12 +25,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
-from weft.corpus import byte_pairs
-from weft.corpus.byte_pairs import learn_merges, segment
-from weft.corpus.vocabulary import LONGEST_TEXT, SPECIAL, Kind, learn_vocabulary, measure, parts, segment_word
+from weft.corpus.subwords import SPECIAL, Kind
+from weft.corpus.vocabulary import LONGEST_TEXT, learn_vocabulary, parts
 from weft.corpus.vocabulary import save_vocabulary as save
+from weft.corpus.vocabulary_stats import measure, segment_word
 from weft.errors import ConfigError, DataError, WeftError
 from weft.tokenization.tokenizer import Tokenizer
+
+BYTE_PAIRS = (Path(__file__).parent.parent / "docs" / "byte_pairs.md").read_text(encoding="utf-8")
+PAGE: dict[str, Any] = {}  # what the page defines
+exec("\n".join(re.findall(r"^```python\n(.*?)^```", BYTE_PAIRS, re.DOTALL | re.MULTILINE)), PAGE)
+learn_merges: Callable[[dict[str, int], int], list[tuple[str, str]]] = PAGE["learn_merges"]
+segment: Callable[[str, list[tuple[str, str]]], list[str]] = PAGE["segment"]
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram")
 EXAMPLE = {"low": 5, "lowest": 2, "newer": 6, "wider": 3, "new": 2}
@@ -94,9 +100,11 @@ def test_a_new_word_is_cut_into_pieces_of_known_ones() -> None:
     assert segment("zz", merges) == ["z", "z", "_"]
 
 
-def test_the_example_of_the_docstring_is_true() -> None:
-    found = doctest.testmod(byte_pairs)
-    assert found.attempted > 0
+def test_what_the_page_on_byte_pairs_shows_is_true() -> None:
+    shown = "".join(re.findall(r"^```pycon\n(.*?)^```", BYTE_PAIRS, re.DOTALL | re.MULTILINE))
+    examples = doctest.DocTestParser().get_doctest(shown, dict(PAGE), "byte_pairs.md", None, None)
+    found = doctest.DocTestRunner().run(examples)
+    assert found.attempted == 9
     assert found.failed == 0
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import weft
-from weft.checkpoints.hf import read_file
+from weft.checkpoints.safetensors import read_file
 from weft.checks.files import read_files
 from weft.checks.findings import Finding
 from weft.checks.run import check

@@ -18,7 +18,7 @@ import tomli_w
 import torch
 
 import weft
-from weft.checkpoints.hf import digest, read_file
+from weft.checkpoints.safetensors import digest, read_file
 from weft.config.training import Batching
 from weft.corpus.rows import ResampledRows
 from weft.data.records import Example, Input

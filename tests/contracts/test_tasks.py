@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 import weft
-from weft.checkpoints.hf import digest, read_file
+from weft.checkpoints.safetensors import digest, read_file
 from weft.data.records import Example, Gold, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -11,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from weft.checkpoints.layouts import LAYOUTS, Layout
+from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.data.atomic import write_atomically
 from weft.encoder.blank import Blank
 from weft.encoder.encoder import Encoder
@@ -54,7 +52,7 @@ def read_encoder(folder: Path, ignore: Iterable[str] = ()) -> tuple[Encoder, Loa
     config = replace(config, with_pooler="pooler.dense.weight" in tensors and "pooler" in layout.modules)
     with Blank(), torch.device("meta"):
         encoder = Encoder(config)
-    report = fill(encoder, tensors, layout, folder)
+    report = fill_encoder(encoder, tensors, layout, folder)
     return encoder, report
 
 
@@ -67,19 +65,6 @@ def write_encoder(encoder: Encoder, folder: Path) -> None:
     config = json.dumps(layout.write_config(encoder.config), indent=2) + "\n"
     write_atomically(folder / CONFIG, lambda path: path.write_text(config, encoding="utf-8"))
     write_tensors(tensors, folder / WEIGHTS)
-
-
-def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write a safetensors file that carries the digest of its own tensors, which `read_tensors` checks."""
-    metadata = {"format": "pt", "sha256": digest(tensors)}
-
-    def write(temporary: Path) -> None:
-        try:
-            save_file(dict(tensors), temporary, metadata)
-        except SafetensorError as error:  # which hides that the disk is full
-            raise OSError(str(error)) from None
-
-    write_atomically(path, write)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -133,35 +118,6 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     return read_file(folder / WEIGHTS)
 
 
-def read_file(path: Path) -> dict[str, Tensor]:
-    """The tensors of one safetensors file, checked for damage as far as the file allows."""
-    if not path.exists():
-        raise CheckpointError(f"{path} is missing; copy the folder anew")
-    try:
-        with safe_open(path, framework="pt") as file:
-            # Cloned, since tensors lie in the file unaligned, and there matrix products may round otherwise.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
-            promised = (file.metadata() or {}).get("sha256")
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged or incomplete ({error}); copy the file anew") from None
-    if promised is not None and promised != digest(tensors):
-        raise CheckpointError(f"{path} is damaged: its tensors do not match their checksum; copy the file anew")
-    broken = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
-    if broken:
-        raise CheckpointError(f"{path} is damaged: not a number in {', '.join(broken[:4])}; copy the file anew")
-    return tensors
-
-
-def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names, types, shapes and values, whatever the order."""
-    total = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        total.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
-    return total.hexdigest()
-
-
 def normalise_names(tensors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
     """Their tensors without the prefix of a model with heads (`bert.`), and with today's names for norms."""
     anchor = layout.modules["embeddings.words"] + ".weight"
@@ -172,7 +128,7 @@ def normalise_names(tensors: Mapping[str, Tensor], layout: Layout) -> dict[str, 
     return {name: tensor for name, tensor in bare.items() if not name.endswith(".position_ids")}
 
 
-def fill(encoder: Encoder, tensors: Mapping[str, Tensor], layout: Layout, folder: Path) -> LoadReport:
+def fill_encoder(encoder: Encoder, tensors: Mapping[str, Tensor], layout: Layout, folder: Path) -> LoadReport:
     """Put the tensors into an encoder built on the meta device; raise where any is missing or of another shape."""
     ours = {theirs: name for name, theirs in layout.names(encoder.state_dict()).items()}
     shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}

@@ -13,8 +13,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from weft.checkpoints.hf import CONFIG, WEIGHTS, layout_of, normalise_names, read_json, read_tensors, write_tensors
+from weft.checkpoints.hf import CONFIG, WEIGHTS, layout_of, normalise_names, read_json, read_tensors
 from weft.checkpoints.layouts import LAYOUTS
+from weft.checkpoints.safetensors import write_tensors
 from weft.data.atomic import write_atomically
 from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig

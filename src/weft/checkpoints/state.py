@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from weft.checkpoints.hf import read_file, read_json, write_tensors
+from weft.checkpoints.hf import read_json
+from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.data.atomic import write_atomically
 
 STATE = "state.json"

@@ -73,9 +73,10 @@ def _learn(
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from weft.cli.screen import console, counting
-    from weft.corpus.vocabulary import check_target, learn_vocabulary, measure, parts, save_vocabulary
+    from weft.corpus.vocabulary import learn_vocabulary, parts, refuse_existing, save_vocabulary
+    from weft.corpus.vocabulary_stats import measure
 
-    check_target(target)
+    refuse_existing(target)
     texts = words = 0
     clock = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
@@ -124,7 +125,7 @@ def _learn(
 
 
 def _show_words(tokenizer: Tokenizer, words: str) -> None:
-    from weft.corpus.vocabulary import segment_word
+    from weft.corpus.vocabulary_stats import segment_word
 
     _print_table({word: " ".join(segment_word(tokenizer, word)) for word in words.split()}, "word", "pieces")
 

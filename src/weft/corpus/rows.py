@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from weft.corpus.corpus import Corpus
 from weft.corpus.masking import Unigrams
-from weft.corpus.sentences import sentence_pairs
+from weft.corpus.pairs import sentence_pairs
 from weft.data.records import Example, Tokens
 from weft.errors import DataError
 

@@ -11,7 +11,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from weft.checkpoints.hf import WEIGHTS, read_file, read_json, write_tensors
+from weft.checkpoints.hf import WEIGHTS, read_json
+from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.conditioning import Conditioning, NetworkShape, task_key
 from weft.conditioning.combined import Combined
 from weft.conditioning.none import Unconditioned

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.corpus.corpus import Corpus, count_tokens, load_corpus
+from weft.corpus.cache import count_tokens
+from weft.corpus.corpus import Corpus, load_corpus
 from weft.corpus.documents import read_pieces
 from weft.corpus.files import corpus_files
 from weft.corpus.masking import Unigrams
