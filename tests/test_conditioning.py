@@ -22,7 +22,8 @@ from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network, save_network
+from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
@@ -574,7 +575,7 @@ def test_every_parameter_learns_when_all_tasks_train(network: Network) -> None:
 
 
 def test_a_saved_network_comes_back_bit_identical(network: Network, tmp_path: Path) -> None:
-    network.save(tmp_path)
+    save_network(network, tmp_path)
     loaded = load_network(tmp_path)
     before, after = network.state_dict(), loaded.state_dict()
     assert loaded.conditioning == network.conditioning
@@ -586,7 +587,7 @@ def test_a_saved_network_comes_back_bit_identical(network: Network, tmp_path: Pa
 
 def test_a_saved_network_predicts_bit_identically(network: Network, tmp_path: Path) -> None:
     before = scores_of(network)
-    network.save(tmp_path)
+    save_network(network, tmp_path)
     assert all(torch.equal(before[name], found) for name, found in scores_of(load_network(tmp_path)).items())
 
 

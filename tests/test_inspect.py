@@ -24,6 +24,7 @@ from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, DataError
 from weft.model.embed import load_encoder
 from weft.model.explained import check_explicable, explained_score
+from weft.model.folder import save_network
 from weft.model.inspect import (
     Inspection,
     LeafConditioner,
@@ -656,8 +657,8 @@ def test_every_label_has_a_name_of_its_own_and_the_first_28_a_look_of_their_own(
 @pytest.fixture(scope="module")
 def folders(plain: Network, labelled: Network, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     top = tmp_path_factory.mktemp("models")
-    plain.save(top / "plain")
-    labelled.save(top / "labelled")
+    save_network(plain, top / "plain")
+    save_network(labelled, top / "labelled")
     return top / "plain", top / "labelled"
 
 
@@ -693,7 +694,7 @@ def test_the_command_shows_a_text_and_writes_a_page(folders: tuple[Path, Path], 
 
 
 def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Run, tmp_path: Path) -> None:
-    marking.save(tmp_path / "marking")
+    save_network(marking, tmp_path / "marking")
     hostile = "the quick fox [b]x[/] \x1b[2J <script>"
     given = inspect(marking, "crf", (hostile,)).prediction
     assert given

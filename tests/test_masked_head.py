@@ -24,7 +24,8 @@ from weft.config.document import parse_experiment
 from weft.encoder.encoder import Encoder
 from weft.layers.masked import VocabularyHead
 from weft.model.embed import TextEncoder, load_encoder
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network
+from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.loading import CorpusLoader

@@ -27,7 +27,8 @@ from weft.corpus.masking import Unigrams
 from weft.data.records import Example, Tokens
 from weft.errors import ConfigError, DataError, WeftError
 from weft.model.embed import load_encoder
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network
+from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask

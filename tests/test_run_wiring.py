@@ -21,7 +21,8 @@ from recorder import HEAD, TEXTS, Place, Recorder, make_place
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
 from weft.model.evaluate import calibrate, evaluate
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network
+from weft.model.network import Network
 from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import progress

@@ -15,7 +15,7 @@ import weft
 from recorder import HEAD, TEXTS, Place, Recorder, make_place
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
-from weft.model.network import load_network
+from weft.model.folder import load_network
 from weft.tensors import pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.progress import Callback

@@ -21,7 +21,7 @@ from weft.checkpoints.safetensors import read_file
 from weft.config.document import parse_experiment
 from weft.data.splits import normalise
 from weft.errors import ConfigError, DataError, WeftError
-from weft.model.network import load_network
+from weft.model.folder import load_network
 from weft.sampling import Sampler
 from weft.spec import parse
 from weft.tasks import Task

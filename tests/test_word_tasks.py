@@ -31,7 +31,8 @@ from weft.data.records import Example, Input, Span
 from weft.errors import DataError
 from weft.layers.candidates import candidates
 from weft.model.embed import load_encoder
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network
+from weft.model.network import Network
 from weft.model.predict import groups, score
 from weft.spec import parse
 from weft.targets.spans import SpansTarget

@@ -24,7 +24,8 @@ from weft.corpus.rows import ResampledRows
 from weft.data.records import Example, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network, save_network
+from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
@@ -188,7 +189,7 @@ def test_every_parameter_gets_a_gradient_the_tied_embeddings_twice(case: Case) -
 def test_a_saved_network_predicts_the_same_bits_elsewhere(case: Case, tmp_path: Path) -> None:
     network = case.network()
     rows = list(case.rows(network))
-    network.save(tmp_path / "here")
+    save_network(network, tmp_path / "here")
     shutil.move(tmp_path / "here", tmp_path / "elsewhere")
     loaded = load_network(tmp_path / "elsewhere")
     assert loaded.tasks == network.tasks

@@ -22,7 +22,8 @@ from weft.checkpoints.safetensors import digest, read_file
 from weft.data.records import Example, Gold, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
-from weft.model.network import Network, load_network
+from weft.model.folder import load_network, save_network
+from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.targets import RowTarget
@@ -266,7 +267,7 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     network.targets["t"] = network.targets["t"].fitted(
         scores(network, rows), rows, network.encode("t", rows), network.metric("t")
     )
-    network.save(tmp_path / "here")
+    save_network(network, tmp_path / "here")
     shutil.copytree(tmp_path / "here", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "here")
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)

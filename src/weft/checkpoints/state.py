@@ -17,15 +17,17 @@ from torch import Tensor, nn
 from weft.checkpoints.hf import read_json
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.data.atomic import write_atomically
+from weft.errors import CheckpointError
 
 STATE = "state.json"
+FORMAT = 2  # of names and keys; a run goes on only in the one it was started in
 
 
 def save_state(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Write a state; the one before it is removed only when the new one is complete."""
     path = folder / f"state-{document['step']}.safetensors"
     write_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    text = json.dumps({**document, "tensors": path.name})
+    text = json.dumps({**document, "format": FORMAT, "tensors": path.name})
     write_atomically(folder / STATE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
     for old in folder.glob("state-*.safetensors"):
         if old != path:
@@ -37,6 +39,11 @@ def load_state(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     if not (folder / STATE).exists():
         return None
     document = read_json(folder / STATE)
+    if document.pop("format", None) != FORMAT:
+        raise CheckpointError(
+            f"{folder} was started with another version of weft, whose unfinished runs this one cannot go on with; "
+            "finish it with that version, or remove the folder and start anew"
+        )
     return document, read_file(folder / document["tensors"])
 
 

@@ -20,7 +20,7 @@ from weft.checkpoints.source import find_folder
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning
 from weft.model.devices import Device, choose_device
-from weft.model.network import DOCUMENT, load_network
+from weft.model.folder import DOCUMENT, load_network
 from weft.tensors import Batch, States, batches_by_length, pack
 from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, check_texts, refuse_bare_text
 

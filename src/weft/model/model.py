@@ -15,8 +15,9 @@ from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
 from weft.model.embed import TextEncoder, TextVectors
 from weft.model.evaluate import TaskResult, evaluate
+from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inspect import Inspection, inspect
-from weft.model.network import DOCUMENT, Network, load_network
+from weft.model.network import Network
 from weft.model.predict import choose_tasks, predict, shown
 from weft.tasks.base.examples import read_examples
 from weft.tasks.base.loading import CorpusLoader
@@ -84,7 +85,7 @@ class Model:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder that `weft.load` reads."""
-        self.network.save(Path(folder))
+        save_network(self.network, Path(folder))
 
 
 def load(folder: str | os.PathLike[str], *, device: Device = "auto") -> Model:

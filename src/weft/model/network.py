@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
-from weft.checkpoints.hf import WEIGHTS, read_json
-from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.conditioning import Conditioning, NetworkShape, task_key
 from weft.conditioning.combined import Combined
 from weft.conditioning.none import Unconditioned
-from weft.data.atomic import write_atomically
 from weft.data.records import Input
-from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import ConfigError
 from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
-from weft.spec import parse
 from weft.targets import ScoresLoss, Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
@@ -34,9 +26,6 @@ from weft.tasks import Task
 from weft.tensors import Batch, Scores, States, pack
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
-
-DOCUMENT = "weft.json"
-FORMAT = 1
 
 
 class Network(nn.Module):
@@ -122,22 +111,6 @@ class Network(nn.Module):
     def metric(self, task: str) -> str:
         """The metric a task is chosen by."""
         return self.tasks[task].metric or self.tasks[task].default_metric()
-
-    def save(self, folder: Path) -> None:
-        """Write weights, tokenizer and everything needed to build the network anew into a folder."""
-        write_tensors(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}, folder / WEIGHTS
-        )
-        self.tokenizer.save(folder)
-        document = {
-            "format": FORMAT,
-            "encoder": asdict(self.encoder.config),
-            "conditioning": self.conditioning.to_dict(),
-            "tasks": {name: task.to_dict() for name, task in self.tasks.items()},
-            "targets": {name: target.to_dict() for name, target in self.targets.items()},
-        }
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        write_atomically(folder / DOCUMENT, lambda path: path.write_text(text, encoding="utf-8"))
 
     def _add_head(self, name: str, width: int) -> None:
         task = self.tasks[name]
@@ -227,42 +200,3 @@ def loss_faults(target: Target, loss: Loss) -> tuple[str, ...]:
     except ConfigError as error:
         return error.faults
     return ()
-
-
-def load_network(folder: Path) -> Network:
-    """The network in a folder that `Network.save` wrote; nothing else is needed."""
-    document = read_json(folder / DOCUMENT)
-    if document.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{folder / DOCUMENT} has format {document.get('format')!r}, but this weft reads {FORMAT}"
-        )
-    try:
-        config = EncoderConfig(**document["encoder"])
-        tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
-        targets = {name: tasks[name].target_from(data) for name, data in document["targets"].items()}
-        conditioning = parse(Conditioning, document["conditioning"])
-        with Blank():
-            with torch.device("meta"):
-                encoder = Encoder(config)
-            network = Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
-    except (AttributeError, KeyError, TypeError, ConfigError) as error:
-        raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
-    fill(network, read_file(folder / WEIGHTS), folder)
-    return network.eval()
-
-
-def fill(network: Network, tensors: Mapping[str, Tensor], folder: Path) -> None:
-    """Put tensors into a network, all of them and no others."""
-    own = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    missing, surplus = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
-    mismatched = sorted(name for name in own.keys() & tensors.keys() if own[name] != tuple(tensors[name].shape))
-    if missing or surplus or mismatched:
-        raise CheckpointError(
-            f"{folder / WEIGHTS} and {DOCUMENT} do not belong together: missing {missing[:3]}, surplus {surplus[:3]}, "
-            f"mismatched {mismatched[:3]}; copy the folder anew",
-            missing=missing,
-            surplus=surplus,
-            mismatched=mismatched,
-        )
-    network.load_state_dict(dict(tensors), assign=True)
-    network.requires_grad_(True)

@@ -14,7 +14,8 @@ from weft.config.experiment import Experiment
 from weft.corpus.rows import ResampledRows
 from weft.data.records import Example
 from weft.layers.masked import VocabularyHead
-from weft.model.network import DOCUMENT, Network, load_network
+from weft.model.folder import DOCUMENT, load_network
+from weft.model.network import Network
 from weft.tasks.base.examples import labels_of
 from weft.tensors import States
 

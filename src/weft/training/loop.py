@@ -22,6 +22,7 @@ from weft.config.experiment import Experiment, Phase, TrainLayers
 from weft.data.atomic import write_atomically
 from weft.errors import ConfigError, WeftError
 from weft.model.evaluate import TaskResult, evaluate, overall
+from weft.model.folder import save_network
 from weft.model.network import Network
 from weft.tasks.base.examples import Splits
 from weft.tensors import Batch
@@ -266,7 +267,7 @@ class Loop:
             value = gain_of(entry, chosen) if name == "overall" else entry["dev"][name]
             self.state.best[name] = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": value}
             if self.accelerator.is_main_process:
-                self.network.save(self.folder / "best" / name)
+                save_network(self.network, self.folder / "best" / name)
 
     def _agreement(self, names: Sequence[str]) -> dict[str, float]:
         """How far the tasks' gradients on the encoder point the same way, on the first rows of each."""

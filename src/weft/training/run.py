@@ -37,8 +37,9 @@ from weft.layers.masked import VocabularyHead
 from weft.model.devices import Device, choose_device, half_precision_fault
 from weft.model.embed import TextEncoder, load_encoder
 from weft.model.evaluate import TaskResult, calibrate, evaluate, measure_baselines
+from weft.model.folder import load_network, save_network
 from weft.model.model import Model, load
-from weft.model.network import Network, check_losses, check_sources, load_network
+from weft.model.network import Network, check_losses, check_sources
 from weft.model.predict import predict
 from weft.reports.card import render_card
 from weft.reports.run_page import render
@@ -184,7 +185,7 @@ class Run:
         record = self._record(state, results, network)
         for name, samples in self._samples(network).items():
             record["tasks"][name]["samples"] = samples
-        network.save(self.folder)
+        save_network(network, self.folder)
         self._write_for_others(network)
         documents = {
             "metrics.json": to_json({name: result.measures.scores for name, result in results.items()}),
@@ -264,7 +265,7 @@ class Run:
             if state.best[name]["step"] == state.best["overall"]["step"]:
                 shutil.rmtree(folder)
             else:
-                self._calibrated(name).save(folder)
+                save_network(self._calibrated(name), folder)
 
     def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
         """Everything a report shows, as plain data without any text of the users'."""

@@ -1,0 +1,131 @@
+"""A model folder: a network written down, and read again, also by what wrote it earlier.
+
+model.safetensors   every weight, under the name of its module
+tokenizer.json      the tokenizer
+weft.json           the format, the encoder's sizes, the conditioning method, tasks and targets
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.checkpoints.hf import WEIGHTS, read_json
+from weft.checkpoints.safetensors import read_file, write_tensors
+from weft.conditioning import Conditioning
+from weft.data.atomic import write_atomically
+from weft.encoder.blank import Blank
+from weft.encoder.config import EncoderConfig
+from weft.encoder.encoder import Encoder
+from weft.errors import CheckpointError, ConfigError
+from weft.model.network import Network
+from weft.spec import parse
+from weft.tasks import Task
+from weft.tokenization.tokenizer import Tokenizer
+
+DOCUMENT = "weft.json"
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Renames:
+    """What the following format calls otherwise; options of Specs keep their older names by themselves."""
+
+    tensors: Mapping[str, str]  # the first part of a tensor's name
+    targets: Mapping[str, str]  # a key of a target's data
+
+
+RENAMES = {
+    1: Renames(
+        tensors={"readers": "features", "steps": "transitions"},
+        targets={"spread": "std", "bound": "activation", "widest": "max_width"},
+    )
+}
+
+
+def save_network(network: Network, folder: Path) -> None:
+    """Write weights, tokenizer and everything needed to build the network anew into a folder."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+    write_tensors(tensors, folder / WEIGHTS)
+    network.tokenizer.save(folder)
+    document = {
+        "format": FORMAT,
+        "encoder": asdict(network.encoder.config),
+        "conditioning": network.conditioning.to_dict(),
+        "tasks": {name: task.to_dict() for name, task in network.tasks.items()},
+        "targets": {name: target.to_dict() for name, target in network.targets.items()},
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / DOCUMENT, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def load_network(folder: Path) -> Network:
+    """The network in a folder that `save_network` wrote, of this format or an older one; nothing else is needed."""
+    document = read_json(folder / DOCUMENT)
+    renames = _renames_since(document.get("format"), folder)
+    try:
+        network = _build(document, renames, folder)
+    except (AttributeError, KeyError, TypeError, ConfigError) as error:
+        raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
+    tensors = read_file(folder / WEIGHTS)
+    for older in renames:
+        tensors = {_rename_tensor(name, older.tensors): tensor for name, tensor in tensors.items()}
+    _fill(network, tensors, folder)
+    return network.eval()
+
+
+def _renames_since(version: Any, folder: Path) -> list[Renames]:
+    """The tables that lead from a format to today's, in order."""
+    readable = [*RENAMES, FORMAT]
+    if version not in readable:
+        raise CheckpointError(
+            f"{folder / DOCUMENT} has format {version!r}, but this weft reads {' and '.join(map(str, readable))}; a "
+            "newer weft may have written it"
+        )
+    return [RENAMES[older] for older in readable[readable.index(version) : -1]]
+
+
+def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) -> Network:
+    """The network a document describes, its weights not yet set."""
+    tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
+    targets = {name: tasks[name].target_from(_today(data, renames)) for name, data in document["targets"].items()}
+    conditioning = parse(Conditioning, document["conditioning"])
+    with Blank():
+        with torch.device("meta"):
+            encoder = Encoder(EncoderConfig(**document["encoder"]))
+        return Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+
+
+def _today(data: Mapping[str, Any], renames: list[Renames]) -> dict[str, Any]:
+    """A target's data under today's keys."""
+    for older in renames:
+        data = {older.targets.get(key, key): value for key, value in data.items()}
+    return dict(data)
+
+
+def _rename_tensor(name: str, parts: Mapping[str, str]) -> str:
+    first, dot, rest = name.partition(".")
+    return parts.get(first, first) + dot + rest
+
+
+def _fill(network: Network, tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Put tensors into a network, all of them and no others."""
+    own = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    missing, surplus = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
+    mismatched = sorted(name for name in own.keys() & tensors.keys() if own[name] != tuple(tensors[name].shape))
+    if missing or surplus or mismatched:
+        raise CheckpointError(
+            f"{folder / WEIGHTS} and {DOCUMENT} do not belong together: missing {missing[:3]}, surplus {surplus[:3]}, "
+            f"mismatched {mismatched[:3]}; copy the folder anew",
+            missing=missing,
+            surplus=surplus,
+            mismatched=mismatched,
+        )
+    network.load_state_dict(dict(tensors), assign=True)
+    network.requires_grad_(True)

@@ -1,0 +1,79 @@
+"""Model folders that earlier versions of weft wrote still answer as they did.
+
+Each folder of `stored/format1` was written by the code before format 2, with random weights, together with the
+predictions that code gave for a few texts (`predictions.json`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.tasks import Task
+
+STORED = Path(__file__).parent / "stored" / "format1"
+FOLDERS = sorted(path.name for path in STORED.iterdir())
+
+
+def approx(value: Any) -> Any:
+    """The same with every number to be met within 1e-5."""
+    if isinstance(value, Mapping):
+        return {key: approx(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [approx(part) for part in value]
+    return pytest.approx(value, abs=1e-5, rel=0) if isinstance(value, float) else value
+
+
+def document_of(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "weft.json").read_text(encoding="utf-8"))
+    return document
+
+
+def check_predictions(model: weft.Model, stored: Path) -> None:
+    expected = json.loads((stored / "predictions.json").read_text(encoding="utf-8"))
+    for task, inputs in expected["inputs"].items():
+        texts = [tuple(text) if isinstance(text, list) else text for text in inputs]
+        assert model.predict(texts, task, scores=True) == approx(expected["predictions"][task]), task
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_an_earlier_format_answers_as_it_did_and_is_saved_in_todays(name: str, tmp_path: Path) -> None:
+    model = weft.load(STORED / name, device="cpu")
+    check_predictions(model, STORED / name)
+    model.save(tmp_path / "today")
+    assert document_of(tmp_path / "today")["format"] == 2
+    again = weft.load(tmp_path / "today", device="cpu")
+    assert again.network.targets == model.network.targets
+    check_predictions(again, STORED / name)
+
+
+def test_the_stored_folders_hold_every_kind_of_task() -> None:
+    tasks = [task for name in FOLDERS for task in document_of(STORED / name)["tasks"].values()]
+    assert {document_of(STORED / name)["format"] for name in FOLDERS} == {1}
+    assert {task["kind"] for task in tasks} == set(Task.kinds())
+
+
+def test_an_unfinished_run_of_an_earlier_version_is_refused_and_stays(
+    tmp_path: Path, small_encoder: str, run_weft: Any
+) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\n" + "fox,a\ndog,b\n" * 16)
+    config = tmp_path / "run.toml"
+    task = '{kind = "classification", train = "rows.csv", dev = "rows.csv"}'
+    config.write_text(f'encoder.from = "{small_encoder}"\ntasks.t = {task}\n')
+    assert run_weft("train", config, "--output", tmp_path / "whole", "--set", "training.epochs=1")[0] == 0
+    running = tmp_path / "out.running"
+    running.mkdir()
+    shutil.copy(tmp_path / "whole" / "weft.toml", running)
+    (running / "state.json").write_text('{"step": 3, "curve": [], "tensors": "state-3.safetensors"}')
+    code, _, error = run_weft(
+        "train", config, "--output", tmp_path / "out", "--resume", "--set", "training.epochs=1"
+    )  # fmt: skip
+    assert code == 1
+    assert "was started with another version of weft" in error
+    assert (running / "state.json").exists()
