@@ -66,7 +66,7 @@ class Learner(NamedTuple):
 
 def build_weft(setting: str, args: argparse.Namespace) -> Learner:
     source = load_encoder("minilm")
-    spec = {"kind": "masked_words", "documents": SETTINGS[setting], "max_length": LENGTH, "share": SHARE}
+    spec = {"kind": "masked_words", "documents": SETTINGS[setting], "max_length": LENGTH, "mlm_probability": SHARE}
     task = parse(Task, spec)
     network = Network(source.encoder, source.tokenizer, {TASK: task}, {TASK: task.learn(())}).train()
     with tempfile.TemporaryDirectory() as name:  # the tokens stay mapped when it is gone

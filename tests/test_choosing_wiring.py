@@ -157,7 +157,7 @@ def test_the_gain_is_over_what_the_commonest_answer_of_training_reaches_on_the_d
     common = {"kind": "classification", "train": train, "head": HEAD, "metric": "accuracy"}
     few = place.rows("few.jsonl", [(text, "nny"[i]) for i, text in enumerate(TEXTS[:3])])
     tasks = {"a": {**common, "dev": dev}, "b": {**common, "dev": few}}
-    seen = place.learn(tasks, "gain", training={"dev_rows": 3, "batch_size": 12})
+    seen = place.learn(tasks, "gain", training={"max_dev_rows": 3, "batch_size": 12})
     assert [[one.line for one in played.rows[0][task]] for task in "ab"] == [[1, 3, 6], [1, 2, 3]]
     assert seen.entries[0]["overall"] == pytest.approx(((0.75 - 1.0) + (0.75 - 1 / 3)) / 2)
     assert seen.entries[0]["dev"] == {"a": 0.75, "b": 0.75}
@@ -166,7 +166,7 @@ def test_the_gain_is_over_what_the_commonest_answer_of_training_reaches_on_the_d
 def test_all_dev_rows_are_looked_at_where_there_are_not_more_than_may_be(place: Place, script: Any) -> None:
     played = script(a=[0.5], b=[0.5])
     tasks = {name: place.task(name, 8, metric="accuracy") for name in "ab"}
-    place.learn(tasks, "rows", training={"dev_rows": 8, "batch_size": 8})
+    place.learn(tasks, "rows", training={"max_dev_rows": 8, "batch_size": 8})
     assert [[one.line for one in played.rows[0][task]] for task in "ab"] == [list(range(1, 9))] * 2
 
 
@@ -189,7 +189,7 @@ def test_a_run_stops_after_so_many_evaluations_without_a_gain_by_what_is_chosen(
     script(a=[0.6, 0.7, 0.7, 0.6, 0.1], b=[0.1, 0.2, 0.25, 0.3, 0.4])
     if choose_by == "overall":
         script(a=[0.6, 0.5, 0.5, 0.5, 0.5], b=[0.6, 0.65, 0.7, 0.7, 0.7])
-    settings = {"epochs": 5, "choose_by": choose_by, "early_stopping": patience}
+    settings = {"epochs": 5, "choose_by": choose_by, "early_stopping_patience": patience}
     seen = place.learn(two_tasks(place), f"stop-{choose_by}-{patience}", training=settings)
     assert len(seen.entries) == epochs
     assert len(seen.updates) == 2 * epochs
@@ -201,7 +201,7 @@ def test_every_phase_has_its_own_patience_and_bar(place: Place, script: Any) -> 
     """The second phase stays below the first, but gets better to its end; the third does not and stops."""
     script(a=[0.9, 0.8, 0.1, 0.2, 0.3, 0.2, 0.2], b=[0.5] * 7)
     phases = [{"epochs": 4}, {"epochs": 3}, {"epochs": 4}]
-    settings = {"early_stopping": 1, "choose_by": "a"}
+    settings = {"early_stopping_patience": 1, "choose_by": "a"}
     seen = place.train(two_tasks(place), "patience", phases=phases, training=settings)
     assert [(entry["phase"], entry["epoch"]) for entry in seen.entries] == [
         (0, 1),
@@ -217,7 +217,7 @@ def test_every_phase_has_its_own_patience_and_bar(place: Place, script: Any) -> 
 
 def test_a_run_whose_last_phase_went_to_its_end_is_finished(place: Place, script: Any) -> None:
     script(a=[0.9, 0.8, 0.1], b=[0.5] * 3)
-    settings = {"early_stopping": 1, "choose_by": "a"}
+    settings = {"early_stopping_patience": 1, "choose_by": "a"}
     place.train(two_tasks(place), "to-its-end", phases=[{"epochs": 3}, {"epochs": 1}], training=settings)
     assert place.report("to-its-end")["stopped"] == "finished"
 
@@ -225,7 +225,7 @@ def test_a_run_whose_last_phase_went_to_its_end_is_finished(place: Place, script
 def test_patience_is_remembered_over_a_break(place: Place, script: Any) -> None:
     """The second evaluation is no gain, then Ctrl-C in the third epoch; the third evaluation is the last."""
     script(a=[0.9, 0.8, 0.8, 0.8, 0.8], b=[0.5] * 5)
-    settings = {"early_stopping": 2, "choose_by": "a", "epochs": 5}
+    settings = {"early_stopping_patience": 2, "choose_by": "a", "epochs": 5}
     first = Recorder(interrupt_after(5))
     with pytest.raises(Interrupted):
         place.train(two_tasks(place), "break", callback=first, training=settings)
@@ -239,7 +239,7 @@ def test_patience_is_remembered_over_a_break(place: Place, script: Any) -> None:
 
 def test_a_break_between_two_phases_leaves_the_next_its_own_patience(place: Place, script: Any) -> None:
     script(a=[0.9, 0.8, 0.1, 0.2, 0.3], b=[0.5] * 5)
-    document = {"phases": [{"epochs": 4}, {"epochs": 3}], "training": {"early_stopping": 1, "choose_by": "a"}}
+    document = {"phases": [{"epochs": 4}, {"epochs": 3}], "training": {"early_stopping_patience": 1, "choose_by": "a"}}
     with pytest.raises(Interrupted):
         place.train(two_tasks(place), "between", callback=Recorder(interrupt_after(5)), **document)
     second = place.train(two_tasks(place), "between", resume=True, **document)
@@ -256,7 +256,7 @@ def test_the_history_is_written_line_by_line_as_it_is_told(place: Place, script:
 
 def test_a_run_that_had_stopped_early_says_so_after_a_break_at_its_end(place: Place, script: Any) -> None:
     script(a=[0.9, 0.8], b=[0.5] * 2)
-    settings = {"early_stopping": 1, "choose_by": "a", "epochs": 5}
+    settings = {"early_stopping_patience": 1, "choose_by": "a", "epochs": 5}
 
     class Asking(Recorder):
         def evaluated(self, entry: dict[str, Any]) -> None:

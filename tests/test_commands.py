@@ -280,10 +280,10 @@ def test_a_tracker_that_is_not_installed_is_named_with_the_command_that_installs
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracker: str
 ) -> None:
     monkeypatch.setitem(sys.modules, tracker, None)
-    change = f'training.trackers=["{tracker}"]'
+    change = f'training.report_to=["{tracker}"]'
     done = run("train", home / "triage.toml", "-o", tmp_path / "model", "--set", change)
     assert (done.code, done.out) == (1, "")
-    assert f"training.trackers: {tracker} is not installed; run: pip install 'weft[track]'" in done.err
+    assert f"training.report_to: {tracker} is not installed; run: pip install 'weft[track]'" in done.err
     assert list(tmp_path.iterdir()) == []
     extras = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
     assert any(one.startswith(tracker) for one in extras["project"]["optional-dependencies"]["track"])

@@ -230,7 +230,7 @@ CASES: list[tuple[Options, str]] = [
         for init in ("random", "identity")
     ),
     *(
-        ({"kind": "task_attention", "count": 2, "plain": plain, "start": start}, task)
+        ({"kind": "task_attention", "count": 2, "plain": plain, "init": start}, task)
         for plain in (True, False)
         for start in ("normal", "uniform")
         for task in ("a", "pair")
@@ -605,7 +605,7 @@ def test_dropout_follows_the_seed_and_recomputing_gives_the_same_gradients(netwo
     network.train()
     found = []
     for seed, recompute in ((1, False), (1, True), (2, False)):
-        network.encoder.checkpoint_gradients = recompute
+        network.encoder.gradient_checkpointing = recompute
         torch.manual_seed(seed)
         found.append(gradients_of(network))
     plain, recomputed, other = found
@@ -655,7 +655,7 @@ def labels_of(network: Network, task: str) -> dict[str, Tensor]:
 def test_random_labels_have_the_encoders_own_spread() -> None:
     torch.manual_seed(0)
     wide = replace(CONFIG, hidden_size=2000, initializer_range=0.3)
-    conditioner: Any = build({"kind": "label_attention", "start": "random"}, replace(BLUEPRINT, config=wide))
+    conditioner: Any = build({"kind": "label_attention", "init": "random"}, replace(BLUEPRINT, config=wide))
     before = conditioner.labels[task_key("a")].clone()
     assert before.std().item() == pytest.approx(0.3, rel=0.05)
     conditioner.start(None, None)
@@ -678,7 +678,7 @@ def test_labels_begin_as_the_words_of_their_names_or_keywords(tiny_tokenizers: d
 
 
 def test_labels_begin_as_the_mean_state_of_their_rows(tiny_tokenizers: dict[str, Tokenizer]) -> None:
-    network = start(tiny_tokenizers["wordpiece"], {"start": "class_mean"})
+    network = start(tiny_tokenizers["wordpiece"], {"init": "class_mean"})
     rows = [row.ids for one in network.encode("urgency", examples_of("urgency")) for row in one.rows]
     states = torch.stack([network.encoder(pack([row])).first()[0] for row in rows])
     found = labels_of(network, "urgency")

@@ -42,7 +42,7 @@ TASKS: dict[str, dict[str, Any]] = {
 METHODS: dict[str, Any] = {
     **{kind: {"kind": kind} for kind in Conditioning.kinds() if kind != "combined"},
     "label_attention and task_qkv": [{"kind": "label_attention"}, {"kind": "task_qkv"}],
-    "label_attention and lora": [{"kind": "label_attention", "start": "class_mean"}, {"kind": "lora"}],
+    "label_attention and lora": [{"kind": "label_attention", "init": "class_mean"}, {"kind": "lora"}],
 }
 OFTEN = ("none", "label_attention", "task_attention", "label_attention and task_qkv")  # the rest among the slow tests
 

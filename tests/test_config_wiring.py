@@ -143,7 +143,7 @@ def test_a_long_value_is_shortened_in_a_fault(length: int, shown: int | None) ->
 def test_a_key_that_is_near_none_is_told_all_that_are_allowed() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_experiment({**PLAIN, "encoder": {"qqqq": 1}})
-    allowed = "from, scratch, revision, train_layers, checkpoint_gradients"
+    allowed = "from, scratch, revision, train_layers, gradient_checkpointing"
     assert caught.value.faults == (f"encoder.qqqq: unknown key; allowed: {allowed}",)
 
 
@@ -154,7 +154,10 @@ def test_a_key_that_is_near_none_is_told_all_that_are_allowed() -> None:
         ({"training": {"choose_by": "urgncy"}}, "there is no task 'urgncy'; the tasks are: x"),
         ({"encoder": {"from": "there", "scratch": {"tokenizer": "t"}}}, "begins from 'there' or from scratch"),
         ({"encoder": {"revision": "main", "scratch": {"tokenizer": "t"}}}, "not from both"),
-        ({"encoder": {"scratch": {"tokenizer": "t", "width": 10, "heads": 4}}}, "width 10 must be a multiple of heads"),
+        (
+            {"encoder": {"scratch": {"tokenizer": "t", "hidden_size": 10, "num_attention_heads": 4}}},
+            "hidden_size 10 must be a multiple of num_att",
+        ),
         ({"training": {"warmup_ratio": 1.5}}, "training.warmup_ratio: input should be less than or equal to 1"),
         ({"tasks": {}}, "tasks: dictionary should have at least 1 item"),
     ],
@@ -184,7 +187,15 @@ def test_the_data_are_in_the_folder_given_else_the_configs_else_beside_it(monkey
 
 
 def test_an_encoder_from_scratch_has_the_shape_asked_for() -> None:
-    shape = {"tokenizer": "t", "layers": 3, "width": 24, "heads": 6, "inner": 40, "positions": 50, "dropout": 0.25}
+    shape = {
+        "tokenizer": "t",
+        "num_hidden_layers": 3,
+        "hidden_size": 24,
+        "num_attention_heads": 6,
+        "intermediate_size": 40,
+        "max_position_embeddings": 50,
+        "hidden_dropout_prob": 0.25,
+    }
     scratch = parse_experiment({**PLAIN, "encoder": {"scratch": shape}}).encoder.scratch
     assert scratch is not None
     assert scratch.config(77) == EncoderConfig(
@@ -198,7 +209,8 @@ def test_an_encoder_from_scratch_has_the_shape_asked_for() -> None:
         hidden_dropout_prob=0.25,
         attention_probs_dropout_prob=0.25,
     )
-    wider = parse_experiment({**PLAIN, "encoder": {"scratch": {"tokenizer": "t", "width": 24, "heads": 2}}})
+    narrow = {"tokenizer": "t", "hidden_size": 24, "num_attention_heads": 2}
+    wider = parse_experiment({**PLAIN, "encoder": {"scratch": narrow}})
     assert wider.encoder.scratch is not None
     assert wider.encoder.scratch.config(77).intermediate_size == 96
 

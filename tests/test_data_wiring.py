@@ -197,7 +197,7 @@ TAGS = [((0, 1, "x"),), ((0, 1, "y"), (2, 3, "x"))]
 
 
 def test_taggers_and_span_finders_hand_their_options_to_what_answers() -> None:
-    options = {"decoder": "greedy", "subwords": "first", "decide": "combined", "labels": ["y", "x"]}
+    options = {"decoder": "greedy", "subwords": "first", "subword_pooling": "combined", "labels": ["y", "x"]}
     tags = parse(Task, {"kind": "tagging", **options}).learn(TAGS)
     expected = BioTarget.learn(TAGS, ("y", "x"), decoder="greedy", learned="first", decided="combined")
     assert tags == expected
@@ -246,7 +246,7 @@ def test_words_and_their_answers_are_in_the_first_column_that_is_there() -> None
 def test_long_texts_are_read_in_windows_that_overlap_as_asked(
     tiny_tokenizers: dict[str, Tokenizer], overlap: int, rows: int
 ) -> None:
-    task = parse(Task, {"kind": "spans", "overlap": overlap})
+    task = parse(Task, {"kind": "spans", "stride": overlap})
     (tokenized_example,) = task.encode([Input((" ".join(["fox"] * 24),))], tiny_tokenizers["wordpiece"], 10)
     assert len(tokenized_example.rows) == rows  # windows of 8 words: 3 side by side, or one more for every 4 words
     assert len(tokenized_example.by_word) == 24
@@ -287,7 +287,7 @@ def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line
     unigrams = Unigrams(np.ones(100, np.int64))
     for share in (0.15, 0.4):
         for whole in (False, True):
-            task = parse(Task, {"kind": "masked_words", "share": share, "whole_words": whole})
+            task = parse(Task, {"kind": "masked_words", "mlm_probability": share, "whole_word_masking": whole})
             assert isinstance(task, MaskedTask)
             found = task.mask_row(line, 4, unigrams, np.random.default_rng(3))
             rng = np.random.default_rng(3)
@@ -300,10 +300,11 @@ def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line
             assert_same(found, expected)
 
 
-@pytest.mark.parametrize("options", [{}, {"share": 0.5}, {"p": 0.9}, {"longest": 2, "p": 0.05}])
+@pytest.mark.parametrize("options", [{}, {"mlm_probability": 0.5}, {"p": 0.9}, {"longest": 2, "p": 0.05}])
 def test_hidden_spans_follow_the_law_asked_for(line: Line, options: dict[str, Any]) -> None:
     unigrams = Unigrams(np.ones(100, np.int64))
-    law = {"share": 0.15, "p": 0.2, "longest": 10, **options}
+    law = {"mlm_probability": 0.15, "p": 0.2, "longest": 10, **options}
+    law["share"] = law.pop("mlm_probability")
     task = parse(Task, {"kind": "span_boundary", **options})
     assert isinstance(task, MaskedTask)
     for seed in range(4):

@@ -162,7 +162,7 @@ def test_recomputing_blocks_gives_the_same_gradients(encoder: Encoder) -> None:
     batch = pack([[1, 2, 3], [4, 5]])
     gradients = []
     for recompute in (False, True):
-        encoder.checkpoint_gradients = recompute
+        encoder.gradient_checkpointing = recompute
         encoder.zero_grad()
         encoder(batch).mean().square().sum().backward()
         gradients.append([p.grad.clone() for p in encoder.parameters() if p.grad is not None])
@@ -174,7 +174,7 @@ def test_recomputing_repeats_the_same_dropout(encoder: Encoder) -> None:
     encoder.train()
     gradients = []
     for recompute in (False, True):
-        encoder.checkpoint_gradients = recompute
+        encoder.gradient_checkpointing = recompute
         encoder.zero_grad()
         torch.manual_seed(3)
         encoder(batch).mean().square().sum().backward()

@@ -61,10 +61,10 @@ TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 SPANS = [((0, 1, "PER"), (0, 1, "LOC"))]
 WORD_TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "crf": ({"kind": "tagging"}, SPANS),
-    "greedy": ({"kind": "tagging", "decoder": "greedy", "overlap": 8}, SPANS),
-    "combined": ({"kind": "tagging", "decoder": "constrained", "decide": "combined", "overlap": 3}, SPANS),
+    "greedy": ({"kind": "tagging", "decoder": "greedy", "stride": 8}, SPANS),
+    "combined": ({"kind": "tagging", "decoder": "constrained", "subword_pooling": "combined", "stride": 3}, SPANS),
     "parts": ({"kind": "tagging", "scheme": "plain"}, SPANS),
-    "nested": ({"kind": "spans", "max_width": 3, "overlap": 8}, SPANS),
+    "nested": ({"kind": "spans", "max_width": 3, "stride": 8}, SPANS),
     "flat": ({"kind": "spans", "max_width": 3, "flat": True, "content": "attention"}, SPANS),
 }
 

@@ -173,7 +173,7 @@ def build(options: dict[str, Any], **shape: Any) -> Conditioner:
 
 def test_layers_on_top_begin_as_asked_for() -> None:
     torch.manual_seed(0)
-    for name, parameter in build({"kind": "task_attention", "start": "uniform"}).named_parameters():
+    for name, parameter in build({"kind": "task_attention", "init": "uniform"}).named_parameters():
         if "norm" not in name:
             assert (parameter.min() >= 0.9, parameter.max() <= 1.0, parameter.std() > 0.01) == (True, True, True)
     for name, parameter in build({"kind": "task_attention"}).named_parameters():

@@ -23,7 +23,7 @@ from weft.tensors import Batch
 from weft.tokenization.tokenizer import Tokenizer
 
 Gradients = dict[str, Tensor]
-PLAIN = {"schedule": "constant", "warmup_ratio": 0.0, "max_grad_norm": 0.0}
+PLAIN = {"lr_scheduler_type": "constant", "warmup_ratio": 0.0, "max_grad_norm": 0.0}
 SHARED = {**HEAD, "share": "one"}
 
 
@@ -93,22 +93,22 @@ CASES: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
     "one batch": ({}, [["a"], ["b"]] * 3),
     "clipped by the default": ({"training": {"max_grad_norm": 1.0}}, [["a"], ["b"]] * 3),
     "clipped to a hundredth": ({"training": {"max_grad_norm": 0.01}}, [["a"], ["b"]] * 3),
-    "three batches": ({"training": {"accumulate": 3}}, [["a", "b", "a"], ["b", "a", "b"]]),
+    "three batches": ({"training": {"gradient_accumulation_steps": 3}}, [["a", "b", "a"], ["b", "a", "b"]]),
     "four batches, then the two that are left": (
-        {"training": {"accumulate": 4}},
+        {"training": {"gradient_accumulation_steps": 4}},
         [["a", "b", "a", "b"], ["a", "b"]],
     ),
     "weights and three batches": (
-        {"a": {"weight": 3.0}, "b": {"weight": 0.25}, "training": {"accumulate": 3}},
+        {"a": {"weight": 3.0}, "b": {"weight": 0.25}, "training": {"gradient_accumulation_steps": 3}},
         [["a", "b", "a"], ["b", "a", "b"]],
     ),
     "the top layer": ({"encoder": {"train_layers": 1}}, [["a"], ["b"]] * 3),
     "nothing but heads": ({"encoder": {"train_layers": 0}}, [["a"], ["b"]] * 3),
     "one head for both": ({"a": {"head": SHARED}, "b": {"head": SHARED}}, [["a"], ["b"]] * 3),
-    "checkpoints": ({"encoder": {"checkpoint_gradients": True}}, [["a"], ["b"]] * 3),
+    "checkpoints": ({"encoder": {"gradient_checkpointing": True}}, [["a"], ["b"]] * 3),
     "labels": ({"lambda": 0.5}, [["a"], ["b"]] * 3),
     "labels, weights and two batches": (
-        {"lambda": 2.0, "a": {"weight": 3.0}, "training": {"accumulate": 2}},
+        {"lambda": 2.0, "a": {"weight": 3.0}, "training": {"gradient_accumulation_steps": 2}},
         [["a", "b"]] * 3,
     ),
     "labels beside another method": ({"lambda": 0.5, "beside": "lora"}, [["a"], ["b"]] * 3),
@@ -145,7 +145,9 @@ def test_the_gradient_of_an_update_is_the_mean_over_its_batches_of_the_weighted_
 def test_the_loss_that_is_told_and_kept_is_the_tasks_own_without_weight_or_label_loss(place: Place) -> None:
     tasks = {name: place.task(name, 6, weight=3.0) for name in "ab"}
     conditioning = {"kind": "label_attention", "weight": 2.0}
-    seen = place.train(tasks, "told", conditioning=conditioning, training={**PLAIN, "accumulate": 2, "epochs": 2})
+    seen = place.train(
+        tasks, "told", conditioning=conditioning, training={**PLAIN, "gradient_accumulation_steps": 2, "epochs": 2}
+    )
     expected = [
         (batch.task, loss_of(seen, update, batch)[1].item()) for update in seen.updates for batch in update.batches
     ]
@@ -163,7 +165,13 @@ def test_the_loss_that_is_told_and_kept_is_the_tasks_own_without_weight_or_label
 def test_learned_weights_get_the_gradient_of_their_formula(place: Place) -> None:
     """weight * exp(-s) * loss + s / 2, for the tasks of an update only, each as its share."""
     tasks = {"a": place.task("a", 6, weight=3.0), "b": place.task("b", 6)}
-    settings = {**PLAIN, "loss_weights": "uncertainty", "learning_rate": 0.1, "weight_decay": 0.5, "accumulate": 1}
+    settings = {
+        **PLAIN,
+        "loss_weights": "uncertainty",
+        "learning_rate": 0.1,
+        "weight_decay": 0.5,
+        "gradient_accumulation_steps": 1,
+    }
     seen = place.learn(tasks, "uncertain", training=settings, encoder={"train_layers": 0})
     numbers = {"a": "outside.0", "b": "outside.1"}
     assert set(numbers.values()) <= seen.updates[0].rates.keys()
@@ -228,9 +236,11 @@ def possible_sums(apart: dict[str, Tensor]) -> list[Tensor]:
     [
         pytest.param("ab", {}, [["a", "b"]] * 2, id="two tasks"),
         pytest.param("abc", {}, [["a", "b", "c"]] * 2, id="three tasks"),
-        pytest.param("ab", {"accumulate": 4}, [["a", "b", "a", "b"]], id="two batches of each"),
-        pytest.param("ab", {"accumulate": 3}, [["a", "b", "a"], ["b"]], id="one task alone at the end"),
-        pytest.param("ab", {"accumulate": 2, "max_grad_norm": 0.05}, [["a", "b"]] * 2, id="clipped"),
+        pytest.param("ab", {"gradient_accumulation_steps": 4}, [["a", "b", "a", "b"]], id="two batches of each"),
+        pytest.param(
+            "ab", {"gradient_accumulation_steps": 3}, [["a", "b", "a"], ["b"]], id="one task alone at the end"
+        ),
+        pytest.param("ab", {"gradient_accumulation_steps": 2, "max_grad_norm": 0.05}, [["a", "b"]] * 2, id="clipped"),
         pytest.param("ab", {"weight": 3.0}, [["a", "b"]] * 2, id="weights"),
         pytest.param(
             "abc", {"phase": ["a", "c"], "batch_size": 2}, [["a", "c"]] * 6, id="a head that an absent task has"
@@ -310,12 +320,24 @@ def test_without_pcgrad_conflicts_are_left_alone(place: Place, monkeypatch: pyte
 
 COURSES: list[Any] = [
     pytest.param({}, [1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8], id="linear"),
-    pytest.param({"accumulate": 2}, [1, 3 / 4, 2 / 4, 1 / 4], id="accumulating"),
-    pytest.param({"accumulate": 3}, [1, 3 / 4, 2 / 4, 1 / 4], id="an epoch ends with a smaller update"),
+    pytest.param({"gradient_accumulation_steps": 2}, [1, 3 / 4, 2 / 4, 1 / 4], id="accumulating"),
+    pytest.param(
+        {"gradient_accumulation_steps": 3}, [1, 3 / 4, 2 / 4, 1 / 4], id="an epoch ends with a smaller update"
+    ),
     pytest.param({"warmup_ratio": 0.25}, [1 / 3, 2 / 3, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6], id="warm-up"),
-    pytest.param({"accumulate": 3, "warmup_ratio": 0.5}, [1 / 3, 2 / 3, 1, 1 / 2], id="warm-up in updates"),
-    pytest.param({"accumulate": 2, "schedule": "cosine"}, [1, 0.8535533906, 0.5, 0.1464466094], id="cosine"),
-    pytest.param({"accumulate": 2, "schedule": "constant", "warmup_ratio": 0.5}, [1 / 3, 2 / 3, 1, 1], id="constant"),
+    pytest.param(
+        {"gradient_accumulation_steps": 3, "warmup_ratio": 0.5}, [1 / 3, 2 / 3, 1, 1 / 2], id="warm-up in updates"
+    ),
+    pytest.param(
+        {"gradient_accumulation_steps": 2, "lr_scheduler_type": "cosine"},
+        [1, 0.8535533906, 0.5, 0.1464466094],
+        id="cosine",
+    ),
+    pytest.param(
+        {"gradient_accumulation_steps": 2, "lr_scheduler_type": "constant", "warmup_ratio": 0.5},
+        [1 / 3, 2 / 3, 1, 1],
+        id="constant",
+    ),
 ]
 
 
@@ -445,7 +467,7 @@ def test_by_length_rows_of_one_length_share_a_batch(place: Place, seed: int) -> 
     rows = [(word if i % 2 else f"{word} over the lazy dog", "ab"[i // 2 % 2]) for i, word in enumerate(words)]
     file = place.rows("lengths.jsonl", rows)
     task = {"kind": "classification", "train": file, "dev": file, "head": HEAD}
-    settings = {"by_length": True, "batch_size": 4}
+    settings = {"group_by_length": True, "batch_size": 4}
     seen = place.learn({"a": task}, f"by-length-{seed}", seed=seed, training=settings)
     lengths = sorted(batch.lengths.tolist() for update in seen.updates for batch in update.batches)
     assert lengths == [[3] * 4, [7] * 4]
@@ -524,7 +546,7 @@ def test_gradient_checkpointing_recomputes_each_block_in_the_backward_pass(
         return real(block, *arguments, **options)
 
     monkeypatch.setattr(Block, "forward", forward)
-    encoder = {"checkpoint_gradients": asked}
+    encoder = {"gradient_checkpointing": asked}
     seen = place.learn({"a": place.task("a", 6)}, f"checkpointed-{asked}", encoder=encoder)
     assert len(calls) == times * 2 * len(seen.updates)
 

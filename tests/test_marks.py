@@ -95,7 +95,7 @@ def there_and_back(task: WordTask, content: Input, gold: list[Span], tokenized_e
     "options",
     [
         {"kind": "tagging", "decoder": "greedy"},
-        {"kind": "tagging", "decoder": "constrained", "decide": "combined"},
+        {"kind": "tagging", "decoder": "constrained", "subword_pooling": "combined"},
         {"kind": "tagging", "decoder": "crf"},
         {"kind": "spans", "max_width": 4, "flat": True},
         {"kind": "spans", "max_width": 4},
@@ -109,7 +109,7 @@ def test_nothing_moves_by_a_character(
     data: st.DataObject, kind: str, options: dict[str, Any], given_words: bool, tiny_tokenizers: dict[str, Tokenizer]
 ) -> None:
     """In texts of any characters, in one row or in many windows, between words of the data or of the tokenizer."""
-    task = word_task(**options, overlap=data.draw(st.integers(0, 4)))
+    task = word_task(**options, stride=data.draw(st.integers(0, 4)))
     if given_words:
         text, places = join_words(data.draw(odd_words))
         content = Input((text,), words=places)

@@ -141,7 +141,7 @@ class Finished:
         for kind in FITTED:
             del tasks[f"{kind}_dev"]["test"]
         self.data, self.encoder = folder, encoder
-        self.folder = train(folder, encoder, tasks, seed=seed, training={"dev_rows": DEV_ROWS})
+        self.folder = train(folder, encoder, tasks, seed=seed, training={"max_dev_rows": DEV_ROWS})
         self.report = read_json(self.folder / "report.json")
         self.targets = read_json(self.folder / "weft.json")["targets"]
         self.unfitted = unfit(self.folder, folder / "unfitted")

@@ -11,7 +11,7 @@ from torch import Tensor
 from recorder import Place, Recorder, make_place
 from weft.tokenization.tokenizer import Tokenizer
 
-FLAT = {"schedule": "constant", "warmup_ratio": 0.0}
+FLAT = {"lr_scheduler_type": "constant", "warmup_ratio": 0.0}
 EMBEDDINGS, LOWER, UPPER = (
     "encoder.embeddings.words.weight",
     "encoder.blocks.0.widen.weight",

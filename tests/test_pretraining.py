@@ -116,7 +116,16 @@ def report(folder: Path) -> dict[str, Any]:
 
 
 def scratch(**more: Any) -> dict[str, Any]:
-    return {"scratch": {"tokenizer": "pieces", "layers": 2, "width": 32, "heads": 2, "positions": 40, **more}}
+    return {
+        "scratch": {
+            "tokenizer": "pieces",
+            "num_hidden_layers": 2,
+            "hidden_size": 32,
+            "num_attention_heads": 2,
+            "max_position_embeddings": 40,
+            **more,
+        }
+    }
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
@@ -126,7 +135,7 @@ def test_an_encoder_learns_from_nothing_with_a_vocabulary_of_its_own(
     made = command("vocab", files / "train.txt", "--kind", kind, "--size", 320, "--output", files / "pieces")
     assert made[0] == 0
     settings = {"epochs": 10, "learning_rate": 2e-3, "batch_size": 4, "baselines": True}
-    folder = train({"words": WORDS_TASK}, encoder=scratch(dropout=0.0), training=settings)
+    folder = train({"words": WORDS_TASK}, encoder=scratch(hidden_dropout_prob=0.0), training=settings)
     found = report(folder)
     result = found["tasks"]["words"]["result"]
     perplexities = [entry["scores"]["words"]["perplexity"] for entry in found["history"]]
@@ -152,7 +161,7 @@ def test_the_seed_decides_what_scratch_begins_with(files: Path, tiny_tokenizers:
     tiny_tokenizers["wordpiece"].save(files / "pieces")
 
     def words(seed: int) -> torch.Tensor:
-        document = {"encoder": scratch(inner=48), "tasks": {"words": WORDS_TASK}, "seed": seed}
+        document = {"encoder": scratch(intermediate_size=48), "tasks": {"words": WORDS_TASK}, "seed": seed}
         encoder = load_source(parse_experiment(document), files).encoder
         assert encoder.config.intermediate_size == 48
         assert encoder.config.num_attention_heads == 2
@@ -166,9 +175,12 @@ def test_the_seed_decides_what_scratch_begins_with(files: Path, tiny_tokenizers:
     ("encoder", "message"),
     [
         (scratch(), r"encoder\.scratch\.tokenizer: there is no folder pieces.*weft vocab"),
-        (scratch(width=30, heads=4), r"encoder\.scratch: width 30 must be a multiple of heads 4"),
+        (
+            scratch(hidden_size=30, num_attention_heads=4),
+            r"encoder\.scratch: hidden_size 30 must be a multiple of num_attention_heads 4",
+        ),
         ({**scratch(), "from": "elsewhere"}, r"encoder: .*'elsewhere'.*from scratch.*remove one"),
-        ({"scratch": {"layers": 2}}, r"encoder\.scratch\.tokenizer: is required"),
+        ({"scratch": {"num_hidden_layers": 2}}, r"encoder\.scratch\.tokenizer: is required"),
         (scratch(tokenizer="."), r"tokenizer\.json"),
     ],
 )
@@ -316,7 +328,7 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
     source = load_encoder(small_encoder)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
     reader = CorpusLoader(source.tokenizer, 512, files / "cache")
-    for options in ({}, {"whole_words": True}):
+    for options in ({}, {"whole_word_masking": True}):
         task = parse(Task, {"kind": "masked_words", "max_length": 512, **options})
         assert isinstance(task, MaskedTask)
         rows = reader.rows(task, files / "train.txt", 13)
@@ -383,7 +395,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
 @pytest.mark.parametrize("words", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 12)), 20])
 def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_tokenizers: dict[str, Tokenizer]) -> None:
     """Each row is masked by itself, and short ones must not be hidden more than long ones."""
-    options = {"kind": "masked_words", "whole_words": True} if kind == "whole_words" else {"kind": kind}
+    options = {"kind": "masked_words", "whole_word_masking": True} if kind == "whole_words" else {"kind": kind}
     task, tokenizer = parse(Task, options), tiny_tokenizers["wordpiece"]
     ids = np.arange(10, 10 + words, dtype=np.int32)
     unigrams = Unigrams(np.ones(tokenizer.size, np.int64))
@@ -407,7 +419,7 @@ def test_batches_without_anything_hidden_do_no_harm(files: Path, train: Train) -
 def test_rows_too_few_to_measure_on_are_one_message(files: Path, train: Train) -> None:
     (files / "dev.txt").write_text("fox\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"nothing is masked.*give more"):
-        train({"t": {**WORDS_TASK, "share": 0.01}})
+        train({"t": {**WORDS_TASK, "mlm_probability": 0.01}})
 
 
 def test_the_unigram_baseline_is_what_counting_gives(files: Path, train: Train, small_encoder: str) -> None:

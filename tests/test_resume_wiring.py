@@ -57,7 +57,12 @@ def tasks_of(place: Place) -> dict[str, Any]:
 DOCUMENT: dict[str, Any] = {
     "phases": [{"epochs": 2}, {"tasks": ["b", "a"], "train_layers": 1, "learning_rate": 3e-3}],
     "sampling": "proportional",  # 9 batches, in each of two epochs, then 7
-    "training": {"loss_weights": "uncertainty", "accumulate": 2, "head_learning_rate": 1e-2, "warmup_ratio": 0.3},
+    "training": {
+        "loss_weights": "uncertainty",
+        "gradient_accumulation_steps": 2,
+        "head_learning_rate": 1e-2,
+        "warmup_ratio": 0.3,
+    },
 }
 
 
@@ -241,7 +246,7 @@ def test_the_second_interruption_ends_the_run_at_once(place: Place, handler: Cal
 
     seen = Recorder(at_step)
     with pytest.raises(KeyboardInterrupt):
-        place.train({"a": place.task("a", 8)}, "twice", callback=seen, training={"accumulate": 4})
+        place.train({"a": place.task("a", 8)}, "twice", callback=seen, training={"gradient_accumulation_steps": 4})
     assert len(seen.steps) == 2  # in the middle of an update
     assert not seen.updates
     assert state_of(place, "twice") is None
@@ -254,12 +259,12 @@ def test_the_first_interruption_waits_for_the_update_and_gives_the_signal_back(
 ) -> None:
     seen = Recorder(interrupt_after(2))
     with pytest.raises(BaseException) as caught:  # noqa: PT011 (a KeyboardInterrupt would end all tests)
-        place.train({"a": place.task("a", 12)}, "once", callback=seen, training={"accumulate": 3})
+        place.train({"a": place.task("a", 12)}, "once", callback=seen, training={"gradient_accumulation_steps": 3})
     assert caught.type is Interrupted
     assert len(seen.steps) == 3
     assert len(seen.updates) == 1
     assert signal.getsignal(signal.SIGINT) is handler
-    place.train({"a": place.task("a", 12)}, "once", resume=True, training={"accumulate": 3})
+    place.train({"a": place.task("a", 12)}, "once", resume=True, training={"gradient_accumulation_steps": 3})
     assert signal.getsignal(signal.SIGINT) is handler
 
 

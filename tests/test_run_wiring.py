@@ -371,8 +371,8 @@ def test_trackers_reach_the_accelerator_and_absent_ones_are_named(
 
     installed: set[str] = {"tensorboard"}
     monkeypatch.setattr(run, "find_spec", lambda name: name if name in installed else None)
-    settings = {"trackers": ["tensorboard", "mlflow", "wandb"]}
-    with pytest.raises(ConfigError, match=r"training.trackers: mlflow, wandb is not installed; run: pip install"):
+    settings = {"report_to": ["tensorboard", "mlflow", "wandb"]}
+    with pytest.raises(ConfigError, match=r"training.report_to: mlflow, wandb is not installed; run: pip install"):
         place.train({"a": place.task("a", 4)}, "absent", training=settings)
     assert not (place.folder / "absent.running").exists()
     installed |= {"mlflow", "wandb"}
@@ -437,22 +437,22 @@ def test_an_evaluation_is_a_line_with_every_task_and_the_best_so_far() -> None:
 
 DEFAULTS = {
     "batch_size": 32,
-    "by_length": False,
+    "group_by_length": False,
     "epochs": 3,
     "learning_rate": 5e-5,
     "weight_decay": 0.01,
     "layer_decay": 1.0,
     "warmup_ratio": 0.1,
-    "schedule": "linear",
+    "lr_scheduler_type": "linear",
     "max_grad_norm": 1.0,
     "loss_weights": "fixed",
     "conflict": "ignore",
-    "dev_rows": 2000,
+    "max_dev_rows": 2000,
     "choose_by": "overall",
     "keep_best_per_task": True,
     "precision": "auto",
     "baselines": True,
-    "samples": 0,
+    "report_texts": 0,
 }
 
 
@@ -462,7 +462,7 @@ def test_what_a_config_leaves_out_is_as_the_documentation_says() -> None:
     assert found == DEFAULTS
     assert experiment.seed == 13
     assert (experiment.encoder.name, experiment.encoder.train_layers) == ("minilm", "all")
-    assert experiment.encoder.checkpoint_gradients is False
+    assert experiment.encoder.gradient_checkpointing is False
     assert experiment.sampling.to_dict()["kind"] == "round_robin"
     assert experiment.conditioning.to_dict()["kind"] == "none"
     assert experiment.phases == ()
@@ -481,15 +481,15 @@ def test_what_a_config_leaves_out_is_as_the_documentation_says() -> None:
         ("training.warmup_ratio", 0, -0.1),
         ("training.warmup_ratio", 1, 1.1),
         ("training.max_grad_norm", 0, -1),
-        ("training.accumulate", 1, 0),
-        ("training.dev_rows", 1, 0),
-        ("training.early_stopping", 1, 0),
-        ("training.samples", 0, -1),
+        ("training.gradient_accumulation_steps", 1, 0),
+        ("training.max_dev_rows", 1, 0),
+        ("training.early_stopping_patience", 1, 0),
+        ("training.report_texts", 0, -1),
         ("training.batch_size", 1, 0),
         ("training.batch_tokens", 1, 0),
         ("training.choose_by", "a", "c"),
         ("training.choose_by", "overall", "all"),
-        ("training.schedule", "cosine", "step"),
+        ("training.lr_scheduler_type", "cosine", "step"),
         ("training.precision", "bf16", "fp16"),
         ("encoder.train_layers", 0, -1),
         ("encoder.train_layers", "all", "none"),

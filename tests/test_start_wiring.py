@@ -37,12 +37,12 @@ def test_an_override_sets_one_value_and_leaves_the_rest() -> None:
         "training.epochs=9",
         "tasks.a.text=words",
         "sampling.temperature=3.5",
-        "training.by_length=true",
+        "training.group_by_length=true",
         "seed=4",
     ]
     experiment = parse_experiment(document, overrides)
     assert (experiment.training.epochs, experiment.training.batch_size) == (9, 7)
-    assert experiment.training.by_length is True
+    assert experiment.training.group_by_length is True
     assert experiment.tasks["a"].to_dict()["text"] == "words"
     assert experiment.tasks["a"].train == "a.csv"
     assert experiment.sampling.to_dict() == {"kind": "temperature", "temperature": 3.5}
@@ -86,7 +86,14 @@ def test_the_shape_of_an_encoder_from_scratch_is_as_the_config_says() -> None:
     }
     plain = shape()
     assert {key: plain[key] for key in expected} == expected
-    own = shape(layers=3, width=64, heads=8, inner=80, positions=40, dropout=0.25)
+    own = shape(
+        num_hidden_layers=3,
+        hidden_size=64,
+        num_attention_heads=8,
+        intermediate_size=80,
+        max_position_embeddings=40,
+        hidden_dropout_prob=0.25,
+    )
     assert {key: own[key] for key in expected} == {
         "vocab_size": 99,
         "hidden_size": 64,
@@ -194,7 +201,7 @@ def test_label_attention_begins_from_the_words_of_the_labels(
 def test_label_attention_begins_from_the_states_of_rows_without_dropout(
     place: Place, tiny_tokenizers: dict[str, Tokenizer]
 ) -> None:
-    conditioning = {"kind": "label_attention", "start": "class_mean"}
+    conditioning = {"kind": "label_attention", "init": "class_mean"}
     seen = place.learn(named(place), "means", conditioning=conditioning)
     encoder = weft.load_encoder(place.encoder).encoder.eval()
     before = seen.updates[0].before["conditioner.labels.<a>"]

@@ -118,7 +118,7 @@ def test_an_encoder_begins_with_the_spread_of_its_config_and_no_biases(spread: f
 def test_layers_are_computed_again_for_gradients_only_where_asked(
     encoder: Encoder, checkpoint: bool, gradients: bool, passes: int
 ) -> None:
-    encoder.checkpoint_gradients = checkpoint
+    encoder.gradient_checkpointing = checkpoint
     seen: Counter[int] = Counter()
     for number, block in enumerate(encoder.blocks):
         block.attention.register_forward_hook(lambda *_, number=number: seen.update([number]))

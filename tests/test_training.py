@@ -154,7 +154,7 @@ def test_phases_have_their_own_tasks_epochs_sampler_learning_rate_and_layers(run
         {"tasks": ["fox"], "epochs": 2, "learning_rate": 1e-2, "train_layers": 0},
         {"tasks": ["fox", "long"], "sampling": "proportional", "learning_rate": 1e-4, "train_layers": 1},
     ]
-    folder = run({"fox": FOX, "long": LONG}, callback=log, phases=phases, training={"schedule": "constant"})
+    folder = run({"fox": FOX, "long": LONG}, callback=log, phases=phases, training={"lr_scheduler_type": "constant"})
     assert log.steps[:8] == ["fox"] * 8
     assert sorted(log.steps[8:]) == ["fox"] * 4 + ["long"] * 3
     assert [(e["phase"], e["epoch"], e["learning_rate"]) for e in log.entries] == [
@@ -177,9 +177,11 @@ def test_every_sampler_trains_every_task(run: Train, kind: str) -> None:
 def test_accumulating_makes_one_step_of_several_batches(run: Train) -> None:
     """The first step of AdamW moves no weight by more than the learning rate, whatever the gradient."""
     rate, head = 1e-3, "heads.<fox>.1.weight"
-    settings = {"schedule": "constant", "warmup_ratio": 0.0, "weight_decay": 0.0}
+    settings = {"lr_scheduler_type": "constant", "warmup_ratio": 0.0, "weight_decay": 0.0}
     start = weights(run({"fox": FOX}, "start", training={**settings, "learning_rate": 1e-12}))[head]
-    one = weights(run({"fox": FOX}, "one", training={**settings, "learning_rate": rate, "accumulate": 4}))[head]
+    one = weights(
+        run({"fox": FOX}, "one", training={**settings, "learning_rate": rate, "gradient_accumulation_steps": 4})
+    )[head]
     four = weights(run({"fox": FOX}, "four", training={**settings, "learning_rate": rate}))[head]
     assert (one - start).abs().max() == pytest.approx(rate, rel=1e-2)
     assert (four - start).abs().max() > 2 * rate
@@ -187,7 +189,7 @@ def test_accumulating_makes_one_step_of_several_batches(run: Train) -> None:
 
 def test_pcgrad_differs_from_plain_training_and_leaves_the_heads_of_absent_tasks_alone(run: Train) -> None:
     tasks = {"fox": FOX, "long": LONG, "same": SAME}
-    plain = weights(run(tasks, "plain", training={"accumulate": 3}))
+    plain = weights(run(tasks, "plain", training={"gradient_accumulation_steps": 3}))
     projected = weights(run(tasks, "projected", training={"conflict": "pcgrad"}))
     assert not same(plain, projected)
     phases = [{"tasks": ["fox", "long"]}]
@@ -227,7 +229,7 @@ def test_uncertainty_weights_are_learned(run: Train) -> None:
 
 def test_a_run_stops_when_it_no_longer_gets_better(run: Train) -> None:
     log = Log()
-    settings = {"epochs": 9, "early_stopping": 2, "learning_rate": 1e-12}
+    settings = {"epochs": 9, "early_stopping_patience": 2, "learning_rate": 1e-12}
     folder = run({"fox": FOX}, callback=log, training=settings)
     assert len(log.entries) == 3
     assert json.loads((folder / "report.json").read_text())["stopped"] == "early"
@@ -246,7 +248,7 @@ def test_dev_rows_limits_only_what_is_looked_at_after_each_epoch(
         return real(network, rows, intervals=intervals)
 
     monkeypatch.setattr(loop, "evaluate", spy)
-    folder = run({"fox": FOX}, training={"dev_rows": 5})
+    folder = run({"fox": FOX}, training={"max_dev_rows": 5})
     assert seen == [5]
     assert json.loads((folder / "report.json").read_text())["tasks"]["fox"]["result"]["rows"] == 28
 
@@ -404,7 +406,7 @@ def test_an_unfinished_run_is_resumed_only_when_asked_and_with_its_own_config(ru
         pytest.param(8, {}, id="at the end of an epoch", marks=pytest.mark.slow),
         pytest.param(18, {}, id="in the second phase", marks=pytest.mark.slow),
         pytest.param(16, {}, id="between two phases"),
-        pytest.param(3, {"accumulate": 3}, id="accumulating", marks=pytest.mark.slow),
+        pytest.param(3, {"gradient_accumulation_steps": 3}, id="accumulating", marks=pytest.mark.slow),
         pytest.param(11, {"conflict": "pcgrad", "loss_weights": "uncertainty"}, id="pcgrad and learned weights"),
         pytest.param(31, {"batch_tokens": 24, "batch_size": 99}, id="batches by tokens"),
     ],
@@ -433,7 +435,7 @@ def test_a_run_that_had_stopped_early_does_not_go_on_when_resumed(
 ) -> None:
     from weft.training.run import Run
 
-    settings = {"epochs": 6, "early_stopping": 1, "learning_rate": 1e-12}
+    settings = {"epochs": 6, "early_stopping_patience": 1, "learning_rate": 1e-12}
 
     def fail(*_: Any) -> None:
         raise WeftError("the lights went out")

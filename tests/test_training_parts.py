@@ -31,8 +31,8 @@ BATCHINGS = st.builds(
     Batching,
     batch_size=st.integers(1, 9),
     batch_tokens=st.none() | st.integers(1, 90),
-    by_length=st.booleans(),
-) | st.builds(Batching, batch_tokens=st.integers(1, 90), by_length=st.booleans())
+    group_by_length=st.booleans(),
+) | st.builds(Batching, batch_tokens=st.integers(1, 90), group_by_length=st.booleans())
 SHAPES = st.sampled_from(["linear", "cosine", "constant"])
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -60,7 +60,7 @@ def test_a_plan_is_a_pure_function_of_its_arguments(
     assert random.getstate() == state
 
 
-@given(LENGTHS, BATCHINGS.filter(lambda batching: not batching.by_length), SEEDS)
+@given(LENGTHS, BATCHINGS.filter(lambda batching: not batching.group_by_length), SEEDS)
 def test_a_batch_ends_only_where_the_next_row_does_not_fit(lengths: list[int], batching: Batching, seed: int) -> None:
     for batch, following in pairwise(plan(lengths, batching, seed, 0)):
         tokens = sum(lengths[row] for row in [*batch, following[0]])

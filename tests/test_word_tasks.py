@@ -538,7 +538,7 @@ def blind(network: Network) -> Network:
 @pytest.mark.parametrize("options", [{**FOX, "decoder": "greedy"}, {**FOX, "decoder": "crf"}, DOG], ids=str)
 def test_windows_leave_no_seam(small_encoder: str, options: dict[str, Any]) -> None:
     """Where no token sees another, a text in windows has the scores of its words, whatever window each is read in."""
-    network = blind(build(small_encoder, t={**options, "overlap": 8}))
+    network = blind(build(small_encoder, t={**options, "stride": 8}))
     words = random.Random(0).choices(WORDS, k=400)
     tokenized = network.encode("t", [Input((" ".join(words),))])
     assert len(tokenized[0].rows) > 10
@@ -559,7 +559,7 @@ def test_windows_leave_no_seam(small_encoder: str, options: dict[str, Any]) -> N
 
 def test_a_word_is_read_as_in_the_window_that_holds_most_around_it(small_encoder: str) -> None:
     """With sight of the neighbours, each word's scores are those of its own window read as a text of its own."""
-    network = build(small_encoder, t={**FOX, "overlap": 8})
+    network = build(small_encoder, t={**FOX, "stride": 8})
     text = " ".join(random.Random(1).choices(WORDS, k=300))
     (tokenized_example,) = network.encode("t", [Input((text,))])
     whole = score(network, {"t": [tokenized_example]})["t"].values
@@ -617,7 +617,7 @@ ROWS = [
 
 
 def test_the_loss_of_a_crf_is_that_of_all_paths_counted_out(small_encoder: str) -> None:
-    for options in ({}, {"subwords": "first"}, {"decide": "combined"}):
+    for options in ({}, {"subwords": "first"}, {"subword_pooling": "combined"}):
         network = build(small_encoder, t={**FOX, **options})
         batch = batch_of(network, ROWS)
         scores = random_scores(network, batch)
@@ -673,7 +673,7 @@ def test_further_sub_words_are_not_asked_where_only_the_first_learn(small_encode
 
 @pytest.mark.parametrize(
     "options",
-    [{**FOX, "decoder": "greedy"}, FOX, {**FOX, "subwords": "first"}, {**FOX, "decide": "combined"}, DOG,
+    [{**FOX, "decoder": "greedy"}, FOX, {**FOX, "subwords": "first"}, {**FOX, "subword_pooling": "combined"}, DOG,
      {**DOG, "negatives": 2.0}, {**DOG, "content": "attention"}],
     ids=str,
 )  # fmt: skip
@@ -812,7 +812,7 @@ def flat_network(encoder: str) -> Network:
 @pytest.mark.parametrize("decide", ["first", "combined"])
 @pytest.mark.parametrize("high", [3.0, 2000.0], ids=["unsure", "so sure that others round to nothing"])
 def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder: str, decide: str, high: float) -> None:
-    network = build(small_encoder, t={**FOX, "decoder": "constrained", "decide": decide})
+    network = build(small_encoder, t={**FOX, "decoder": "constrained", "subword_pooling": decide})
     (tokenized_example,) = network.encode("t", [Input(("fox dog fox dog",))])
     target: Any = network.targets["t"]
     assert target.tags == ("O", "B-tame", "I-tame", "B-wild", "I-wild")

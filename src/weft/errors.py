@@ -49,6 +49,10 @@ class DataError(WeftError):
         super().__init__(f"{where}: {message}" if where else message)
 
 
+class RenamedKeysWarning(UserWarning):
+    """Keys of a config have newer names; the old ones are still read."""
+
+
 class CheckpointError(WeftError):
     """A model folder that cannot be used, with the names of the tensors concerned."""
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from weft.errors import ConfigError
@@ -31,6 +31,8 @@ class Spec(BaseModel):
     """A frozen set of options; unknown options are faults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+    renamed: ClassVar[Mapping[str, str]] = {}  # older names of its options, which stay readable, and today's
 
     _root: ClassVar[type[Spec] | None] = None
     _registered: ClassVar[dict[str, type[Spec]]] = {}
@@ -55,19 +57,41 @@ class Spec(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _choose(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _choose(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         """On a root, hand over to the class of the `kind`; elsewhere, say which keys are allowed."""
         if isinstance(value, cls):
             return handler(value)
         if cls._root is cls:
             value = {"kind": value} if isinstance(value, str) else value
-            return cls._of_kind(value.get("kind") if isinstance(value, dict) else None).model_validate(value)
+            return cls._of_kind(value.get("kind") if isinstance(value, dict) else None).model_validate(
+                value, context=info.context
+            )
+        value, faults = cls._with_new_names(value, info.context)
         try:
-            return handler(value)
+            spec = handler(value)
         except ValidationError as error:
             allowed = [field.alias or name for name, field in cls.model_fields.items()]
-            lines = [_explain(fault, allowed) for fault in error.errors()]
-            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+            faults += [_explain(fault, allowed) for fault in error.errors()]
+        if faults:
+            raise ValidationError.from_exception_data(cls.__name__, faults)
+        return spec
+
+    @classmethod
+    def _with_new_names(cls, value: Any, seen: dict[str, str] | None) -> tuple[Any, list[InitErrorDetails]]:
+        """The options under today's names, and a fault for each that is given under both; adds old names to `seen`."""
+        if not isinstance(value, Mapping):
+            return value, []
+        table = {old: new for base in cls.__mro__ for old, new in vars(base).get("renamed", {}).items() if old in value}
+        if seen is not None:
+            seen.update(table)
+        faults = [
+            InitErrorDetails(
+                type=_fault(f"is the old name of {new}, which is given too; remove one of them"), loc=(old,), input=None
+            )
+            for old, new in table.items()
+            if new in value
+        ]
+        return {table.get(key, key): content for key, content in value.items()}, faults
 
     @classmethod
     def _of_kind(cls, kind: Any) -> type[Self]:
@@ -84,10 +108,13 @@ class Spec(BaseModel):
 S = TypeVar("S", bound=Spec)
 
 
-def parse(spec: type[S], data: Any) -> S:
-    """Build a Spec, or raise one ConfigError that names every fault by its dotted path."""
+def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
+    """Build a Spec, or raise one ConfigError that names every fault by its dotted path.
+
+    Old names of options are read as the new ones; `renamed` receives those that occurred, with their new names.
+    """
     try:
-        return spec.model_validate(data)
+        return spec.model_validate(data, context=renamed)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc'])) or 'config'}: {fault['msg']}" for fault in error.errors()]
         raise ConfigError(*faults) from None

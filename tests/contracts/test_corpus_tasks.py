@@ -57,7 +57,7 @@ def variants() -> list[dict[str, Any]]:
         if cls.reads_corpus:
             found.append({"kind": kind})
             if "whole_words" in cls.model_fields:
-                found.append({"kind": kind, "whole_words": True})
+                found.append({"kind": kind, "whole_word_masking": True})
     return found
 
 

@@ -76,7 +76,7 @@ def variants() -> list[dict[str, Any]]:
         if "scheme" in cls.model_fields:
             found += [{"kind": kind, "scheme": "plain", "decoder": decoder} for decoder in ("greedy", "crf")]
             found += [{"kind": kind, "decoder": decoder} for decoder in ("greedy", "constrained")]
-            found += [{"kind": kind, "subwords": "first"}, {"kind": kind, "decide": "combined"}]
+            found += [{"kind": kind, "subwords": "first"}, {"kind": kind, "subword_pooling": "combined"}]
         if "flat" in cls.model_fields:
             found += [{"kind": kind, "flat": True}, {"kind": kind, "content": "attention", "ends": "plain"}]
             found += [{"kind": kind, "negatives": 20.0, "content": "none"}]

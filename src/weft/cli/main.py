@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
@@ -47,8 +48,14 @@ app.command("embed")(embed.embed)
 app.command("vocab")(vocab.vocab)
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning as a note, without the line of our source that it came from."""
+    typer.secho(f"weft: {message}", fg="yellow", err=True)
+
+
 def main() -> None:
     """Run the command. Exit 0 when done, 1 for a WeftError, and by typer 2 for wrong usage, 130 when interrupted."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except WeftError as error:

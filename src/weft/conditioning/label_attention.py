@@ -29,8 +29,9 @@ class LabelAttention(Conditioning):
 
     kind: Literal["label_attention"] = "label_attention"
     reads_first_token: ClassVar[bool] = True
+    renamed: ClassVar[Mapping[str, str]] = {"start": "init"}
 
-    begin: Annotated[Literal["random", "words", "class_mean"], Field(alias="start")] = "words"
+    init: Literal["random", "words", "class_mean"] = "words"
     """`random`; `words`: the input embeddings of the label's name, or of `keywords`; `class_mean`: the mean first-token
     state of training rows with the label."""
     keywords: dict[str, dict[str, str]] = Field(default_factory=dict)
@@ -97,9 +98,9 @@ class LabelConditioner(Conditioner):
     @torch.no_grad()
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
         for task, names in self.names.items():
-            if self.options.begin == "words":
+            if self.options.init == "words":
                 self.labels[task_key(task)].copy_(words(phrases(names, self.options.keywords.get(task, {}))))
-            elif self.options.begin == "class_mean":
+            elif self.options.init == "class_mean":
                 self.labels[task_key(task)].copy_(class_means(task))
 
     def encoder_key(self, task: str) -> Hashable:

@@ -1,14 +1,14 @@
 """Attention layers of a task's own on top of the encoder (S5): self-attention for one text, cross-attention for two.
 
 The source takes the last layer's first token as the text's vector and adds neither residual nor norm; `plain = true` is
-that form, and `start = "uniform"` its optional start from U(0.9, 1), near a mean over the tokens.
+that form, and `init = "uniform"` its optional start from U(0.9, 1), near a mean over the tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -27,13 +27,14 @@ class TaskAttention(Conditioning):
     """`counts` layers for each task (default `count`); a siamese task's two texts attend to each other."""
 
     kind: Literal["task_attention"] = "task_attention"
+    renamed: ClassVar[Mapping[str, str]] = {"start": "init"}
     count: Annotated[int, Field(ge=0)] = 1
     """Layers of a task that `counts` does not name."""
     counts: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """Layers by task, for example {sentiment = 2, paraphrase = 1, similarity = 3}."""
     plain: bool = False
     """Without residual and norm, as in the source."""
-    begin: Annotated[Literal["normal", "uniform"], Field(alias="start")] = "normal"
+    init: Literal["normal", "uniform"] = "normal"
     """`normal`: as the encoder itself begins; `uniform`: all weights from U(0.9, 1)."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
@@ -75,7 +76,7 @@ class TopLayer(nn.Module):
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.norm = None if options.plain else nn.LayerNorm(width, config.layer_norm_eps)
         for linear in (self.query, self.key, self.value):
-            if options.begin == "uniform":
+            if options.init == "uniform":
                 nn.init.uniform_(linear.weight, 0.9, 1.0)
                 nn.init.uniform_(linear.bias, 0.9, 1.0)
             else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tomllib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.config.experiment import Experiment
-from weft.errors import ConfigError
+from weft.errors import ConfigError, RenamedKeysWarning
 from weft.spec import parse
 
 
@@ -32,7 +33,14 @@ def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) ->
     """The experiment in a plain document."""
     for override in overrides:
         document = apply_override(document, override)
-    return parse(Experiment, document)
+    renamed: dict[str, str] = {}
+    experiment = parse(Experiment, document, renamed)
+    if renamed:
+        pairs = ", ".join(f"{old} is now {new}" for old, new in sorted(renamed.items()))
+        warnings.warn(
+            f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 3
+        )
+    return experiment
 
 
 def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[str] | None) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -34,39 +35,52 @@ def _one_or_several(value: Any) -> Any:
 class Scratch(Spec):
     """An encoder that knows nothing yet, in the shape of BERT."""
 
+    renamed: ClassVar[Mapping[str, str]] = {
+        "layers": "num_hidden_layers",
+        "width": "hidden_size",
+        "heads": "num_attention_heads",
+        "inner": "intermediate_size",
+        "positions": "max_position_embeddings",
+        "dropout": "hidden_dropout_prob",
+    }
+
     tokenizer: str
     """Folder that `weft vocab` wrote, beside the tasks' files or where weft is run."""
-    layers: Annotated[int, Field(ge=1)] = 4
-    width: Annotated[int, Field(ge=2)] = 256
-    heads: Annotated[int, Field(ge=1)] = 4
-    inner: Annotated[int, Field(ge=1)] | None = None
-    """Width of the feed-forward layers; four times `width` if unset."""
-    positions: Annotated[int, Field(ge=3)] = 512
+    num_hidden_layers: Annotated[int, Field(ge=1)] = 4
+    hidden_size: Annotated[int, Field(ge=2)] = 256
+    num_attention_heads: Annotated[int, Field(ge=1)] = 4
+    intermediate_size: Annotated[int, Field(ge=1)] | None = None
+    """Width of the feed-forward layers; four times `hidden_size` if unset."""
+    max_position_embeddings: Annotated[int, Field(ge=3)] = 512
     """The most tokens of a row."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    hidden_dropout_prob: Annotated[float, Field(ge=0, lt=1)] = 0.1
 
     @model_validator(mode="after")
     def _divides(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} must be a multiple of heads {self.heads}")
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"hidden_size {self.hidden_size} must be a multiple of num_attention_heads {self.num_attention_heads}"
+            )
         return self
 
     def config(self, vocabulary: int) -> EncoderConfig:
         """The encoder's shape, for a vocabulary of this size."""
         return EncoderConfig(
             vocab_size=vocabulary,
-            hidden_size=self.width,
-            num_hidden_layers=self.layers,
-            num_attention_heads=self.heads,
-            intermediate_size=self.inner or 4 * self.width,
-            max_position_embeddings=self.positions,
-            hidden_dropout_prob=self.dropout,
-            attention_probs_dropout_prob=self.dropout,
+            hidden_size=self.hidden_size,
+            num_hidden_layers=self.num_hidden_layers,
+            num_attention_heads=self.num_attention_heads,
+            intermediate_size=self.intermediate_size or 4 * self.hidden_size,
+            max_position_embeddings=self.max_position_embeddings,
+            hidden_dropout_prob=self.hidden_dropout_prob,
+            attention_probs_dropout_prob=self.hidden_dropout_prob,
         )
 
 
 class EncoderChoice(Spec):
     """Where the encoder comes from and how much of it trains."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"checkpoint_gradients": "gradient_checkpointing"}
 
     name: Annotated[str, Field(alias="from")] = "minilm"
     """`minilm` (packaged), a local folder, or a Hub id."""
@@ -76,7 +90,7 @@ class EncoderChoice(Spec):
     """Branch, tag or commit of a Hub id."""
     train_layers: TrainLayers = "all"
     """How many of the top layers learn: "all" with the embeddings, 0 for a frozen encoder."""
-    checkpoint_gradients: bool = False
+    gradient_checkpointing: bool = False
     """Recompute layers in the backward pass: less memory, more time."""
 
     @model_validator(mode="after")

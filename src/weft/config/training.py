@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,13 +17,15 @@ def _default_rows(given: dict[str, Any]) -> int | None:
 class Batching(Spec):
     """How rows are gathered into batches: by their number, by their tokens, or until either is reached."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"by_length": "group_by_length"}
+
     batch_tokens: Annotated[int, Field(ge=1)] | None = None
     """The most tokens a batch may hold; no limit if unset. A row that alone has more is a batch of its own."""
 
     batch_size: Annotated[int, Field(ge=1)] | None = Field(default_factory=_default_rows)
     """The most rows a batch may hold; if unset, 32 without `batch_tokens` and no limit with it."""
 
-    by_length: bool = False
+    group_by_length: bool = False
     """Whether a batch gathers rows of about the same length.
 
     No padding is saved, for weft has none; but rows of one length share one attention call, so each step makes fewer
@@ -33,6 +36,15 @@ class Batching(Spec):
 class Training(Batching):
     """How the weights are learned."""
 
+    renamed: ClassVar[Mapping[str, str]] = {
+        "schedule": "lr_scheduler_type",
+        "accumulate": "gradient_accumulation_steps",
+        "dev_rows": "max_dev_rows",
+        "early_stopping": "early_stopping_patience",
+        "samples": "report_texts",
+        "trackers": "report_to",
+    }
+
     epochs: Annotated[int, Field(ge=1)] = 3
     learning_rate: Annotated[float, Field(gt=0)] = 5e-5
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
@@ -41,18 +53,18 @@ class Training(Batching):
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Factor on the learning rate from each layer to the one below."""
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
-    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    lr_scheduler_type: Literal["linear", "cosine", "constant"] = "linear"
     max_grad_norm: Annotated[float, Field(ge=0)] = 1.0
     """Longest gradient of a step; 0 for no limit."""
-    accumulate: Annotated[int, Field(ge=1)] | None = None
+    gradient_accumulation_steps: Annotated[int, Field(ge=1)] | None = None
     """Batches per step of the optimizer; 1 if unset, and one per task with `pcgrad`."""
     loss_weights: Literal["fixed", "uncertainty"] = "fixed"
     """`fixed`: each task's `weight`; `uncertainty`: learned beside it (Kendall et al. 2018)."""
     conflict: Literal["ignore", "pcgrad"] = "ignore"
     """What to do where tasks' gradients point against each other (`pcgrad`: Yu et al. 2020)."""
-    dev_rows: Annotated[int, Field(ge=1)] = 2000
+    max_dev_rows: Annotated[int, Field(ge=1)] = 2000
     """Most dev rows per task to look at after each epoch; the final report looks at all."""
-    early_stopping: Annotated[int, Field(ge=1)] | None = None
+    early_stopping_patience: Annotated[int, Field(ge=1)] | None = None
     """Stop a phase after so many evaluations without gain."""
     choose_by: str = "overall"
     """What the best weights are: `overall` (mean gain over each task's majority baseline), or a task's name."""
@@ -62,8 +74,8 @@ class Training(Batching):
     """`auto`: bf16 on a GPU that has it, else fp32."""
     baselines: bool = True
     """Also measure the commonest answer and a method without an encoder, to see whether the encoder earns its keep."""
-    samples: Annotated[int, Field(ge=0)] = 0
+    report_texts: Annotated[int, Field(ge=0)] = 0
     """How many texts of each task about words the report shows, with what is marked in them. None unless asked for:
     not everybody who may read a report may read the texts."""
-    trackers: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
+    report_to: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else to log, through accelerate; nowhere by default."""

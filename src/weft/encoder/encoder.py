@@ -19,13 +19,13 @@ from weft.tensors import Batch, FirstTokenAttention, States
 class Encoder(nn.Module):
     """A BERT-family encoder that never computes padding.
 
-    Set `checkpoint_gradients = True` to recompute each block in the backward pass: less memory, more time.
+    Set `gradient_checkpointing = True` to recompute each block in the backward pass: less memory, more time.
     """
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.checkpoint_gradients = False
+        self.gradient_checkpointing = False
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
         self.pooler = nn.Linear(config.hidden_size, config.hidden_size) if config.with_pooler else None
@@ -70,7 +70,7 @@ class Encoder(nn.Module):
     def _run(
         self, block: nn.Module, x: Tensor, batch: Batch, conditioner: Conditioner, show: bool
     ) -> tuple[Tensor, FirstTokenAttention | None]:
-        if self.checkpoint_gradients and torch.is_grad_enabled():
+        if self.gradient_checkpointing and torch.is_grad_enabled():
             return checkpoint(block, x, batch, conditioner, show, use_reentrant=False)  # type: ignore[no-any-return]
         return block(x, batch, conditioner, show)  # type: ignore[no-any-return]
 

@@ -341,7 +341,7 @@ def _windows(network: Network, task: str, whole: TokenizedRow) -> list[Window]:
     """The windows in which a task reads a row."""
     kind = network.tasks[task]
     assert isinstance(kind, WordTask)
-    return cut_windows(whole, network.max_length(task), kind.overlap)
+    return cut_windows(whole, network.max_length(task), kind.stride)
 
 
 def join_windows(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,10 +19,13 @@ class MaskedWords(MaskedTask):
     """
 
     kind: Literal["masked_words"] = "masked_words"
-    whole_words: bool = False
+    renamed: ClassVar[Mapping[str, str]] = {"whole_words": "whole_word_masking"}
+    whole_word_masking: bool = False
     """Whether all tokens of a word are chosen together."""
 
     def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
-        if self.whole_words:
-            return mask_words(line.ids, line.special, line.word_of, mask, unigrams, rng, self.share, minimum=0)
-        return mask_tokens(line.ids, line.special, mask, unigrams, rng, self.share, minimum=0)
+        if self.whole_word_masking:
+            return mask_words(
+                line.ids, line.special, line.word_of, mask, unigrams, rng, self.mlm_probability, minimum=0
+            )
+        return mask_tokens(line.ids, line.special, mask, unigrams, rng, self.mlm_probability, minimum=0)

@@ -37,7 +37,7 @@ class SpanBoundary(MaskedTask):
     """The most words of a span."""
 
     def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
-        row, law = np.zeros_like(line.ids), (self.share, self.p, self.longest)
+        row, law = np.zeros_like(line.ids), (self.mlm_probability, self.p, self.longest)
         return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, rng, *law, minimum=0)
 
     def learn(self, golds: Iterable[Gold]) -> Target:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 from torch import nn
@@ -28,6 +28,7 @@ class Tagging(WordTask):
     """Reads a text; answers with the spans that tags of its words mark, or with `plain` tags with one for each word."""
 
     kind: Literal["tagging"] = "tagging"
+    renamed: ClassVar[Mapping[str, str]] = {"decide": "subword_pooling"}
     scheme: Literal["bio", "bioes", "plain"] = "bio"
     """`bio` and `bioes` mark spans (both are read, and learned as BIO); `plain` names each word, as parts of speech."""
     decoder: Decoder = "crf"
@@ -35,7 +36,7 @@ class Tagging(WordTask):
     where also the steps between tags are learned."""
     subwords: Learned = "all"
     """Which sub-words of a word learn its tag."""
-    decide: Decided = "first"
+    subword_pooling: Decided = "first"
     """Whether a word's first sub-word decides, or all of them together."""
     labels: tuple[str, ...] | None = None
     """All labels; those that occur in training by default."""
@@ -66,7 +67,9 @@ class Tagging(WordTask):
         return check_labels(spans, self.labels)
 
     def learn(self, golds: Iterable[Gold]) -> Target:
-        return self._target.learn(golds, self.labels, decoder=self.decoder, learned=self.subwords, decided=self.decide)
+        return self._target.learn(
+            golds, self.labels, decoder=self.decoder, learned=self.subwords, decided=self.subword_pooling
+        )
 
     def target_from(self, data: dict[str, Any]) -> Target:
         return self._target(**data)

@@ -24,7 +24,7 @@ def plan(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> l
     rows = list(range(len(lengths)))
     rng.shuffle(rows)
     batches = list(_cut(rows, lengths, batching))
-    if batching.by_length:
+    if batching.group_by_length:
         windows = (batches[start : start + _WINDOW] for start in range(0, len(batches), _WINDOW))
         by_length = (sorted(chain.from_iterable(window), key=lengths.__getitem__) for window in windows)
         batches = [batch for window in by_length for batch in _cut(window, lengths, batching)]

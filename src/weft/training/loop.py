@@ -85,7 +85,7 @@ class Loop:
             name: TaskBatches(network, name, splits.train, self.settings, experiment.seed)
             for name, splits in data.items()
         }
-        self.dev = {name: thin_out(splits.dev, self.settings.dev_rows) for name, splits in data.items()}
+        self.dev = {name: thin_out(splits.dev, self.settings.max_dev_rows) for name, splits in data.items()}
         self.floor = {name: majority_value(network, name, data[name].train, rows) for name, rows in self.dev.items()}
         self.phases = experiment.phases or (Phase(),)
         self.state = TrainingState()
@@ -118,7 +118,7 @@ class Loop:
         self.optimizer = self._build_optimizer(phase)
         self.model = self.accelerator.prepare(self.network)
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
-        stopping = EarlyStopping(self.settings.early_stopping)
+        stopping = EarlyStopping(self.settings.early_stopping_patience)
         if self.restored:
             restore_optimizer(self.optimizer, self.parameters, below("optimizer", self.restored))
             torch.set_rng_state(self.restored["rng"])
@@ -129,7 +129,8 @@ class Loop:
                 stopping.load_state_dict(self.state.stopping)
         self.state.stopped = "early" if stopping.done else "finished"  # done already: broken off at the very end
         orders = self._orders(phase)
-        accumulate = self.settings.accumulate or (len(names) if self.settings.conflict == "pcgrad" else 1)
+        one_of_each = len(names) if self.settings.conflict == "pcgrad" else 1
+        accumulate = self.settings.gradient_accumulation_steps or one_of_each
         self.total_updates = sum(-(-len(order) // accumulate) for order in orders)
         while (epoch := self.state.epoch) < len(orders) and not stopping.done:
             self._run_epoch(names, orders[epoch], epoch, accumulate, interruption)
@@ -160,7 +161,8 @@ class Loop:
     def _update(self, window: list[str], label: str) -> None:
         """One step of the optimizer from one batch of each task in the window."""
         pcgrad = self.settings.conflict == "pcgrad"
-        factor = scale(self.state.updates, self.total_updates, self.settings.warmup_ratio, self.settings.schedule)
+        shape = self.settings.lr_scheduler_type
+        factor = scale(self.state.updates, self.total_updates, self.settings.warmup_ratio, shape)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate * factor
         self.state.learning_rate = self.optimizer.param_groups[0]["lr"]

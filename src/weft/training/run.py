@@ -247,7 +247,7 @@ class Run:
         for name, task in network.tasks.items():
             if not task.takes_words or task.reads_spans:
                 continue
-            rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.samples]
+            rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
             if rows:
                 answers = predict(network, [{name: row} for row in rows])
                 found[name] = [
@@ -341,7 +341,7 @@ def build_network(experiment: Experiment, data: Mapping[str, Splits], source: Te
     encoder = source.encoder
     encoder.pooler = None  # tasks bring their own
     encoder.config = replace(encoder.config, with_pooler=False)
-    encoder.checkpoint_gradients = experiment.encoder.checkpoint_gradients
+    encoder.gradient_checkpointing = experiment.encoder.gradient_checkpointing
     torch.manual_seed(experiment.seed)
     network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
     train = {name: splits.train for name, splits in data.items()}
@@ -357,14 +357,14 @@ def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> A
     half = wanted == "bf16" or (wanted == "auto" and where.type == "cuda" and torch.cuda.is_bf16_supported())
     if half and where.type == "cpu" and (fault := half_precision_fault()):
         raise ConfigError(f"training.precision: {fault}")
-    absent = [name for name in experiment.training.trackers if find_spec(name) is None]
+    absent = [name for name in experiment.training.report_to if find_spec(name) is None]
     if absent:
-        raise ConfigError(f"training.trackers: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
+        raise ConfigError(f"training.report_to: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
     AcceleratorState._reset_state()  # a second run in one process may choose another precision
     accelerator = Accelerator(
         cpu=where.type == "cpu",
         mixed_precision="bf16" if half else "no",
-        log_with=list(experiment.training.trackers) or None,
+        log_with=list(experiment.training.report_to) or None,
         project_dir=str(folder),
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )

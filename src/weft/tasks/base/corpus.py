@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -83,8 +83,9 @@ class MaskedTask(CorpusTask):
     """
 
     common_head: ClassVar[str | None] = "vocabulary"
+    renamed: ClassVar[Mapping[str, str]] = {"share": "mlm_probability"}
 
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    mlm_probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens to choose."""
 
     @abstractmethod

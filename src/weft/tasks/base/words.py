@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ class WordTask(Task):
     """
 
     takes_words: ClassVar[bool] = True
+    renamed: ClassVar[Mapping[str, str]] = {"overlap": "stride"}
 
     text: str = "text"
     """Column of the text, for rows that do not come in tokens."""
@@ -39,7 +40,7 @@ class WordTask(Task):
     """Column of the marked spans."""
     spans: str = "spans"
     """Another column of the marked spans."""
-    overlap: Annotated[int, Field(ge=0)] = 64
+    stride: Annotated[int, Field(ge=0)] = 64
     """A text longer than a row is read in windows that share so many tokens."""
     repair: bool = False
     """Whether to mend wrong tags and spans, and to count them, instead of refusing the file."""
@@ -65,7 +66,7 @@ class WordTask(Task):
         return False
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
-        return read_words(inputs, tokenizer, max_length, self.overlap)
+        return read_words(inputs, tokenizer, max_length, self.stride)
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         """Of the P sub-words and U words of all examples, end to end:
