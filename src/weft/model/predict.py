@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from weft.data.records import Input, Prediction
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, WeftError
 from weft.model.network import Network
 from weft.spec import nearest
 from weft.targets.base.annotations import spans_in
@@ -102,10 +103,20 @@ def score(network: Network, tokenized: Mapping[str, Sequence[TokenizedExample]])
             for task, some in tokenized.items()
         }
         for task, scores in network.scores(batches).items():
+            check_finite(task, scores)
             some = [tokenized[task][place] for place in places]
             parts[task].append(network.targets[task].compact(scores.detached(), some))
         order += places
     return {task: Scores.join(found, order) for task, found in parts.items()}
+
+
+def check_finite(task: str, scores: Scores) -> None:
+    """Raise for scores among which none is the largest."""
+    if not math.isfinite(float(scores.values.sum())):
+        raise WeftError(
+            f"the scores of task {task!r} are not finite: the weights have diverged; train anew with a lower "
+            "training.learning_rate"
+        )
 
 
 def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:

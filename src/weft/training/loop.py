@@ -26,6 +26,7 @@ from weft.model.folder import save_network
 from weft.model.network import Network
 from weft.tasks.base.examples import Splits
 from weft.tensors import Batch
+from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.optimizer import adamw, parameter_groups
@@ -169,6 +170,7 @@ class Loop:
         parameters = list(self.parameters.values())
         shared = self._shared(window) if pcgrad else []
         apart: dict[str, Tensor] = {}
+        self.learned: list[LearnedBatch] = []
         self.optimizer.zero_grad()
         for task in window:
             loss = self._backward(task, len(window))
@@ -181,10 +183,16 @@ class Loop:
         if pcgrad:
             rng = random.Random(f"{self.experiment.seed} {self.state.step}")
             assign(shared, project_conflicts(list(apart.values()), rng))
-        if self.settings.max_grad_norm:
-            self.accelerator.clip_grad_norm_(parameters, self.settings.max_grad_norm)
+        check_finite("the gradient", self._clip(parameters), self.state.step, self.learned)
         self.optimizer.step()
+        check_finite("a weight", total(parameters), self.state.step, self.learned)
         self.state.updates += 1
+
+    def _clip(self, parameters: list[nn.Parameter]) -> float:
+        """Shorten the gradient where it is too long; what comes back is finite if all of it is."""
+        if self.settings.max_grad_norm:
+            return float(self.accelerator.clip_grad_norm_(parameters, self.settings.max_grad_norm))
+        return total(parameter.grad for parameter in parameters if parameter.grad is not None)
 
     def _shared(self, window: Sequence[str]) -> list[nn.Parameter]:
         """The parameters that several tasks of the window read; a head of one task conflicts with nobody."""
@@ -192,19 +200,15 @@ class Loop:
         return [p for name, p in own.items() if len(owners(name, self.network) & set(window)) > 1]
 
     def _backward(self, task: str, share: int) -> float:
-        batch = self.rows[task].next(self.accelerator.process_index, self.accelerator.num_processes)
-        batch = self.last = batch.to(self.accelerator.device)
+        batch = self.last = self.rows[task].next().to(self.accelerator.device)
         with self._autocast():
             loss = self.losses[task](self.model(batch), batch)
             extra = self.network.extra_loss(task)
         total = loss if extra is None else loss + extra
         self.accelerator.backward(self.weights(task, total) / share)
         value = float(loss.detach())
-        if not math.isfinite(value):
-            raise WeftError(
-                f"the loss of task {task!r} is {value} after {self.state.step} batches: the run has diverged. Start "
-                "anew with a lower training.learning_rate, or more training.warmup_ratio"
-            )
+        self.learned.append((task, self.rows[task].lines))
+        check_finite(f"the loss of task {task!r}", value, self.state.step + 1, self.learned[-1:])
         self._count(task, value, batch)
         return value
 

@@ -28,6 +28,7 @@ class TaskBatches:
             self.tokenized = network.encode(task, examples)
             self.golds = network.targets[task].golds(examples, self.tokenized)
             self.lengths = [tokenized_example.tokens for tokenized_example in self.tokenized]
+        self.drawn: list[int] = []  # the rows of the last batch
         self.go_to(0, 0)
         self.size = len(self.batches)
 
@@ -39,6 +40,11 @@ class TaskBatches:
     def place(self) -> tuple[int, int]:
         """Where the stream stands: turn, and batch within it."""
         return self.epoch, self.index
+
+    @property
+    def lines(self) -> list[int]:
+        """Where the rows of the last batch stand in their file."""
+        return [self.examples[row].line for row in self.drawn]
 
     @property
     def fingerprint(self) -> int:
@@ -59,13 +65,13 @@ class TaskBatches:
             self.lengths = [length + special for length in self.examples.lengths()]
         self.batches = plan(self.lengths, self.batching, self.seed, epoch)
 
-    def next(self, rank: int = 0, ranks: int = 1) -> Batch:
-        """The next batch; of several ranks each gets its share of the rows (at least one)."""
+    def next(self) -> Batch:
+        """The next batch."""
         if self.index == len(self.batches):
             self.go_to(self.epoch + 1, 0)
-        rows = self.batches[self.index]
+        self.drawn = self.batches[self.index]
         self.index += 1
-        return self._batch(rows[rank::ranks] or rows[:1])
+        return self._batch(self.drawn)
 
     def first(self, rows: int) -> Batch:
         """The first rows of the file, without moving the stream."""
