@@ -95,7 +95,9 @@ def test_the_rows_of_the_step_are_named_by_their_lines(place: Place) -> None:
 
 def test_every_batch_of_an_accumulated_step_is_named(place: Place) -> None:
     with weights_after(1, math.inf), pytest.raises(DivergedError) as caught:
-        place.train({"a": place.task("a", 4), "b": place.task("b", 4)}, "both", training={"accumulate": 2})
+        place.train(
+            {"a": place.task("a", 4), "b": place.task("b", 4)}, "both", training={"gradient_accumulation_steps": 2}
+        )
     assert [task for task, _ in caught.value.batches] == ["a", "b"]
     assert "'a'" in str(caught.value)
     assert "'b'" in str(caught.value)
