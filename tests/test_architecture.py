@@ -1,4 +1,4 @@
-"""The house rules, kept by reading the source: who may import whom, and which names are public."""
+"""The house rules, kept by reading the source: who may import whom."""
 
 from __future__ import annotations
 
@@ -80,24 +80,6 @@ def test_imports_point_downward_and_stay_within_the_rules(path: Path) -> None:
 def test_every_room_is_on_a_floor() -> None:
     known = set().union(*FLOORS) | {"__init__"}
     assert {room(path) for path in FILES} <= known
-
-
-def test_the_public_names_are_exactly_these_and_all_resolve() -> None:
-    assert weft.__all__ == [
-        "CheckpointError",
-        "ConfigError",
-        "DataError",
-        "Model",
-        "TextEncoder",
-        "TruncationWarning",
-        "WeftError",
-        "load",
-        "load_encoder",
-        "train",
-    ]
-    assert all(getattr(weft, name).__name__ == name for name in weft.__all__)
-    with pytest.raises(AttributeError, match="public names"):
-        _ = weft.nothing
 
 
 def test_nothing_prints_or_evaluates() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pkgutil
 from typing import Literal
 
 import pytest
 
 from weft.errors import ConfigError
+from weft.sampling import Sampler
 from weft.spec import Spec, parse
 
 
@@ -60,3 +62,36 @@ def test_a_missing_key_is_named() -> None:
 def test_a_spec_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Circle().radius = 2.0  # type: ignore[misc]
+
+
+def test_a_second_class_of_a_kind_is_refused_with_both_named_and_the_first_stays() -> None:
+    with pytest.raises(ConfigError) as caught:
+
+        class Ring(Shape):
+            kind: Literal["circle"] = "circle"
+
+    assert str(caught.value) == (
+        "Shape has two classes of the kind 'circle': test_spec.Circle and test_spec."
+        "test_a_second_class_of_a_kind_is_refused_with_both_named_and_the_first_stays.<locals>.Ring; give one of them "
+        "another kind"
+    )
+    assert Shape.kinds()["circle"] is Circle
+
+
+def test_a_subclass_that_says_no_kind_of_its_own_does_not_take_the_place_of_the_first() -> None:
+    with pytest.raises(ConfigError, match="two classes of the kind 'square'"):
+
+        class Tile(Square):
+            side: int = 5
+
+
+def test_the_folder_of_a_root_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = Sampler.kinds()
+    monkeypatch.setattr(pkgutil, "iter_modules", lambda _: pytest.fail("walked again"))
+    assert Sampler.kinds() == kinds
+    assert "round_robin" in kinds
+
+
+def test_a_kind_that_is_no_text_is_a_fault_like_any_other() -> None:
+    with pytest.raises(ConfigError, match=r"shapes.a: kind \['circle'\] is not one of: circle, square"):
+        parse(Drawing, {"shapes": {"a": {"kind": ["circle"]}}})

@@ -1,31 +1,134 @@
-"""weft: one encoder, many tasks, few labels."""
+"""weft: one encoder, many tasks, few labels.
+
+The names below are what users and plugins rely on. They are imported on first use, so that `import weft` stays quick.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_PLACES = {
-    "CheckpointError": "weft.errors",
-    "ConfigError": "weft.errors",
-    "DataError": "weft.errors",
-    "Model": "weft.model.model",
-    "TextEncoder": "weft.model.embed",
-    "TruncationWarning": "weft.errors",
-    "WeftError": "weft.errors",
-    "load": "weft.model.model",
-    "load_encoder": "weft.model.embed",
-    "train": "weft.training.run",
-}
+if TYPE_CHECKING:
+    from weft.conditioning import Conditioning, NetworkShape
+    from weft.data.records import Example, Gold, Input, Prediction, Span, Tokens
+    from weft.encoder.attention import SelfAttention
+    from weft.encoder.conditioner import Conditioner, Readout
+    from weft.encoder.config import EncoderConfig
+    from weft.encoder.encoder import Encoder
+    from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning, WeftError
+    from weft.heads import Head
+    from weft.layers.features import Features
+    from weft.losses import Loss, LossFunction, TargetType
+    from weft.model.devices import Device
+    from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, load_encoder
+    from weft.model.evaluate import TaskResult
+    from weft.model.inspect import Inspection, Piece, ReadRow, ReadText, Word
+    from weft.model.model import Model, load
+    from weft.pooling import Pooler
+    from weft.sampling import Sampler
+    from weft.spec import Spec
+    from weft.targets import Measures, Target
+    from weft.tasks import Task
+    from weft.tensors import Batch, FirstTokenAttention, Scores, States
+    from weft.tokenization.examples import MaskedTokens, SubWords, TokenizedExample
+    from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer
+    from weft.tokenization.words import Words
+    from weft.training.progress import Callback
+    from weft.training.run import train
 
-__all__ = sorted(_PLACES)  # resolved on first use, so that `import weft` stays quick
+__all__ = [
+    "Batch",
+    "Callback",
+    "CheckpointError",
+    "Conditioner",
+    "Conditioning",
+    "ConfigError",
+    "DataError",
+    "Device",
+    "EmbedOptions",
+    "Encoder",
+    "EncoderConfig",
+    "Example",
+    "Features",
+    "FirstTokenAttention",
+    "Gold",
+    "Head",
+    "Input",
+    "Inspection",
+    "Loss",
+    "LossFunction",
+    "MaskedTokens",
+    "Measures",
+    "Model",
+    "NetworkShape",
+    "Piece",
+    "Pooler",
+    "Prediction",
+    "ReadRow",
+    "ReadText",
+    "Readout",
+    "Sampler",
+    "Scores",
+    "SelfAttention",
+    "Span",
+    "Spec",
+    "States",
+    "SubWords",
+    "Target",
+    "TargetType",
+    "Task",
+    "TaskResult",
+    "Text",
+    "TextEncoder",
+    "TextVectors",
+    "TokenizedExample",
+    "TokenizedRow",
+    "Tokenizer",
+    "Tokens",
+    "TruncationWarning",
+    "WeftError",
+    "Word",
+    "Words",
+    "load",
+    "load_encoder",
+    "train",
+]
 
+if not TYPE_CHECKING:  # to a type checker, a name that is not above does not exist
+    _MODULES = {
+        "conditioning": ("Conditioning", "NetworkShape"),
+        "data.records": ("Example", "Gold", "Input", "Prediction", "Span", "Tokens"),
+        "encoder.attention": ("SelfAttention",),
+        "encoder.conditioner": ("Conditioner", "Readout"),
+        "encoder.config": ("EncoderConfig",),
+        "encoder.encoder": ("Encoder",),
+        "errors": ("CheckpointError", "ConfigError", "DataError", "TruncationWarning", "WeftError"),
+        "heads": ("Head",),
+        "layers.features": ("Features",),
+        "losses": ("Loss", "LossFunction", "TargetType"),
+        "model.devices": ("Device",),
+        "model.embed": ("EmbedOptions", "TextEncoder", "TextVectors", "load_encoder"),
+        "model.evaluate": ("TaskResult",),
+        "model.inspect": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
+        "model.model": ("Model", "load"),
+        "pooling": ("Pooler",),
+        "sampling": ("Sampler",),
+        "spec": ("Spec",),
+        "targets": ("Measures", "Target"),
+        "tasks": ("Task",),
+        "tensors": ("Batch", "FirstTokenAttention", "Scores", "States"),
+        "tokenization.examples": ("MaskedTokens", "SubWords", "TokenizedExample"),
+        "tokenization.tokenizer": ("Text", "TokenizedRow", "Tokenizer"),
+        "tokenization.words": ("Words",),
+        "training.progress": ("Callback",),
+        "training.run": ("train",),
+    }
+    _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'weft' has no attribute {name!r}; public names: {', '.join(__all__)}")
-    return getattr(import_module(_PLACES[name]), name)
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'weft' has no attribute {name!r}; public names: {', '.join(__all__)}")
+        return getattr(import_module(f"weft.{_MODULE_OF[name]}"), name)
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__

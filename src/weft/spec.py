@@ -9,7 +9,8 @@ A room of choices (`losses`, `pooling`, `sampling`, …) has one root class in i
         gamma: float = 2.0
 
 Wherever a config asks for a `Loss`, it takes `{kind = "focal", gamma = 1.0}`, or just `"focal"`. Subclassing is
-registering; the room's files are imported once, when a kind is first looked up. There is no other registry.
+registering; the room's files, and the modules that installed packages name in the entry point group `weft.kinds`, are
+imported once, when a kind is first looked up. Two classes of one kind are refused. There is no other registry.
 """
 
 from __future__ import annotations
@@ -19,12 +20,18 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from weft.errors import ConfigError
+
+PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
 
 class Spec(BaseModel):
@@ -36,6 +43,7 @@ class Spec(BaseModel):
 
     _root: ClassVar[type[Spec] | None] = None
     _registered: ClassVar[dict[str, type[Spec]]] = {}
+    _complete: ClassVar[bool] = False  # whether everything that may register has been imported
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__()  # `root` is for pydantic's later call below, when the fields are known
@@ -43,16 +51,29 @@ class Spec(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, root: bool = False, **kwargs: Any) -> None:
         if root:
-            cls._root, cls._registered = cls, {}
+            cls._root, cls._registered, cls._complete = cls, {}, False
         elif cls._root is not None and "kind" in cls.model_fields:
-            cls._root._registered[cls.model_fields["kind"].default] = cls
+            cls._root._register(cls)
+
+    @classmethod
+    def _register(cls, spec: type[Spec]) -> None:
+        kind = spec.model_fields["kind"].default
+        first = cls._registered.setdefault(kind, spec)
+        if _full_name(first) != _full_name(spec):
+            raise ConfigError(
+                f"{cls.__name__} has two classes of the kind {kind!r}: {_full_name(first)} and {_full_name(spec)}; "
+                "give one of them another kind"
+            )
+        cls._registered[kind] = spec  # the same class anew, where its module is imported once more
 
     @classmethod
     def kinds(cls) -> dict[str, type[Self]]:
         """Every kind of this root, by name."""
-        package = sys.modules[cls.__module__]
-        for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        assert cls._root is not None, f"{cls.__name__} has no kinds"
+        if not cls._root._complete:
+            _import_all(sys.modules[cls._root.__module__])
+            _load_plugins()
+            cls._root._complete = True
         return dict(sorted(cls._registered.items()))  # type: ignore[arg-type]
 
     @model_validator(mode="wrap")
@@ -96,7 +117,7 @@ class Spec(BaseModel):
     @classmethod
     def _of_kind(cls, kind: Any) -> type[Self]:
         kinds = cls.kinds()
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise _fault(f"kind {kind!r} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
         return kinds[kind]
 
@@ -106,6 +127,34 @@ class Spec(BaseModel):
 
 
 S = TypeVar("S", bound=Spec)
+
+
+def _full_name(spec: type[Spec]) -> str:
+    return f"{spec.__module__}.{spec.__qualname__}"
+
+
+def _import_all(package: ModuleType) -> None:
+    """Import every file of a package, so that its classes register."""
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+@cache
+def _load_plugins() -> None:
+    """Import what installed packages name in the group `weft.kinds`.
+
+    The working folder is no place of installed packages, although `python -m` puts it on the path.
+    """
+    folders = [folder for folder in sys.path if folder and Path(folder).resolve() != Path.cwd()]
+    for package in distributions(path=folders):
+        for entry in package.entry_points.select(group=PLUGINS):
+            try:
+                entry.load()
+            except Exception as error:
+                raise ConfigError(
+                    f"the plugin {entry.name!r} ({entry.value}) of the package {package.name} cannot be loaded "
+                    f"({type(error).__name__}: {error}); update the package, or uninstall it"
+                ) from error
 
 
 def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
