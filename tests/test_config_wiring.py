@@ -14,7 +14,8 @@ from weft.conditioning import Conditioning
 from weft.conditioning.combined import Combined
 from weft.conditioning.lora import Lora
 from weft.conditioning.task_input import TaskInput
-from weft.config.document import apply_override, data_folder, parse_experiment
+from weft.config.document import data_folder, parse_experiment
+from weft.config.override import apply_override
 from weft.data.records import Input
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
@@ -104,14 +105,15 @@ def test_a_kind_itself_may_be_set_by_name_or_with_its_options() -> None:
         ("training.epochs", "has no value; write it as key=value"),
         ("=5", "has no value; write it as key=value"),
         ("seed.x=5", "'x' is inside something that is not a table"),
-        ("phases.0.epochs=5", "'0' is inside something that is not a table"),
+        ("phases.0.epochs.2=5", "'2' is inside something that is not a table"),
     ],
 )
 def test_an_override_that_cannot_be_is_named(override: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        apply_override({"seed": 1, "phases": [{}]}, override)
-    assert str(caught.value) == f"--set {override!r}" + (" " if said.startswith("has") else ": ") + said + (
-        ", for example training.epochs=5" if said.startswith("has") else ""
+        apply_override({"seed": 1, "phases": [{"epochs": 2}]}, override)
+    path = override.partition("=")[0]
+    assert str(caught.value) == (
+        f"--set {override!r} {said}, for example training.epochs=5" if said[0] == "h" else f"--set {path}: {said}"
     )
 
 

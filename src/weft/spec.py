@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import reprlib
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -37,7 +38,9 @@ PLUGINS = "weft.kinds"  # the group of entry points by which an installed packag
 class Spec(BaseModel):
     """A frozen set of options; unknown options are faults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
     renamed: ClassVar[Mapping[str, str]] = {}  # older names of its options, which stay readable, and today's
 
@@ -118,7 +121,7 @@ class Spec(BaseModel):
     def _of_kind(cls, kind: Any) -> type[Self]:
         kinds = cls.kinds()
         if not isinstance(kind, str) or kind not in kinds:
-            raise _fault(f"kind {kind!r} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
+            raise _fault(f"kind {_short(kind)} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
         return kinds[kind]
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +190,10 @@ def _fault(message: str) -> PydanticCustomError:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
+    except ValueError:  # a number of thousands of digits
+        text = f"a large {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.config.experiment import Experiment
+from weft.config.override import apply_override
 from weft.errors import ConfigError, RenamedKeysWarning
 from weft.spec import parse
+
+_DEPTH = 32  # levels of tables and lists; ours have at most six
+_INTEGERS = range(-(2**63), 2**63)  # as TOML has them
 
 
 def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -24,6 +28,10 @@ def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path} is a folder, but a config is a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except ValueError:  # Python converts no number of thousands of digits
+        raise ConfigError(f"{path} is not valid TOML: it holds a number of thousands of digits") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply; {_DEPTH} levels are allowed") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from None
     return parse_experiment(document, overrides)
@@ -33,6 +41,8 @@ def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) ->
     """The experiment in a plain document."""
     for override in overrides:
         document = apply_override(document, override)
+    if faults := list(_unbounded(document)):
+        raise ConfigError(*faults)
     renamed: dict[str, str] = {}
     experiment = parse(Experiment, document, renamed)
     if renamed:
@@ -50,23 +60,16 @@ def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[
     return home / Path(experiment.data).expanduser() if experiment.data else home
 
 
-def apply_override(document: dict[str, Any], override: str) -> dict[str, Any]:
-    """The document with one dotted `key=value` set; the value is read as TOML, else taken as text."""
-    key, separator, text = override.partition("=")
-    if not separator or not key.strip():
-        raise ConfigError(f"--set {override!r} has no value; write it as key=value, for example training.epochs=5")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    return _with_value(document, key.strip().split("."), value, override)
-
-
-def _with_value(document: Any, path: list[str], value: Any, override: str) -> dict[str, Any]:
-    if isinstance(document, str):  # a kind given by name alone takes options too
-        document = {"kind": document}
-    if not isinstance(document, dict):
-        raise ConfigError(f"--set {override!r}: {path[0]!r} is inside something that is not a table")
-    if len(path) == 1:
-        return {**document, path[0]: value}
-    return {**document, path[0]: _with_value(document.get(path[0], {}), path[1:], value, override)}
+def _unbounded(document: dict[str, Any]) -> Iterator[str]:
+    """A fault for everything that is nested without end, or a number beyond those of TOML."""
+    pending: list[tuple[tuple[str, ...], Any]] = [((), document)]
+    while pending:
+        path, value = pending.pop()
+        if len(path) > _DEPTH:
+            yield f"{'.'.join(path[:3])}…: is nested too deeply; {_DEPTH} levels are allowed"
+        elif isinstance(value, dict):
+            pending += [((*path, str(key)), inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            pending += [((*path, str(index)), inner) for index, inner in enumerate(value)]
+        elif isinstance(value, int) and value not in _INTEGERS:
+            yield f"{'.'.join(path)}: is outside the range of 64-bit integers"

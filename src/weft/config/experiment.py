@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -17,7 +18,16 @@ from weft.sampling.round_robin import RoundRobin
 from weft.spec import Spec, nearest
 from weft.tasks import Task
 
-TrainLayers = Literal["all"] | Annotated[int, Field(ge=0)]
+
+def _layers(value: Any) -> Any:
+    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise ValueError(
+        'write "all", or how many of the top layers learn (0 for a frozen encoder); received ' + reprlib.repr(value)
+    )
+
+
+TrainLayers = Annotated[Literal["all"] | int, BeforeValidator(_layers)]
 
 
 def _plain_name(name: str) -> str:
@@ -116,7 +126,7 @@ class Experiment(Spec):
 
     data: str | None = None
     """Folder that the tasks' files are in; by default the config file's own."""
-    seed: int = 13
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 13
     encoder: EncoderChoice = EncoderChoice()
     conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
     """A method, or a list of them."""
