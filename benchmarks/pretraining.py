@@ -39,11 +39,11 @@ from torch import nn
 
 from weft.checkpoints.source import find_folder
 from weft.config.training import Batching
+from weft.corpus.loading import CorpusLoader
 from weft.model.embed import load_encoder
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import Batch
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.batches import plan
@@ -73,8 +73,10 @@ def build_weft(setting: str, args: argparse.Namespace) -> Learner:
         folder, file = Path(name), text_file(args)
         if setting == "paragraphs":
             file = write_cut(file, folder / "paragraphs.txt", source.tokenizer)
-        reader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, folder)
-        rows = TaskBatches(network, TASK, reader.rows(task, file, SEED), Batching(batch_size=args.batch_size), SEED)
+        loader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, folder)
+        rows = TaskBatches(
+            network, TASK, loader.rows(file, task.format, SEED), Batching(batch_size=args.batch_size), SEED
+        )
     loss_of, optimizer = network.losses()[TASK], build_optimizer(network)
 
     def learn(batch: Batch) -> int:

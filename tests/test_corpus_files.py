@@ -17,16 +17,16 @@ from tokenizers import models, pre_tokenizers
 from conftest import tiny_tokenizer
 from weft.corpus import corpus as module
 from weft.corpus import packing
-from weft.corpus import sentences as walking
+from weft.corpus import pairs as walking
 from weft.corpus.corpus import load_corpus
 from weft.corpus.files import corpus_files
+from weft.corpus.loading import CorpusLoader
 from weft.corpus.packing import pack_rows
 from weft.corpus.rows import PairRows, ResampledRows
 from weft.data.formats import READERS
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Tokenizer
 
 WORDPIECE = tiny_tokenizer("wordpiece")
@@ -131,15 +131,15 @@ def test_folders_and_patterns_are_divided_like_files(
     write: Write, tmp_path: Path, documents: str, expected: int, place: str
 ) -> None:
     write("a.txt", "b.txt", "c.txt")
-    rows = reader(tmp_path).rows(task(documents=documents), tmp_path / place)
+    rows = task(documents=documents).rows(reader(tmp_path), tmp_path / place)
     assert rows.corpus.sentence_documents[-1] + 1 == expected
-    splits = reader(tmp_path).load("t", task(documents=documents, train=place, dev=place, test=place), tmp_path, 1)
+    splits = task(documents=documents, train=place, dev=place, test=place).load("t", reader(tmp_path), tmp_path, 1)
     assert len(splits.train) == len(splits.dev) == len(splits.test) == len(rows)
 
 
 def test_tables_of_a_folder_are_read_row_by_row(write: Write, tmp_path: Path) -> None:
     write("a.csv", "b.csv", text="text,label\nthe fox,x\nthe dog,y\n")
-    rows = reader(tmp_path).rows(task(documents="rows"), tmp_path / "texts")
+    rows = task(documents="rows").rows(reader(tmp_path), tmp_path / "texts")
     assert rows.corpus.sentence_documents.tolist() == [0, 1, 2, 3]
 
 
@@ -148,7 +148,7 @@ def test_a_share_sets_whole_files_aside(write: Write, tmp_path: Path, kind: str)
     words = ["quick", "brown", "fox", "jumps", "over", "lazy", "dog", "the"]
     for number in range(20):
         write(f"{number:02}.txt", text=f"The {words[number % 8]} {words[number // 8]}.\nThe fox.\n\nThe dog.\n" * 4)
-    splits = reader(tmp_path).load("t", task(kind, documents="file", train="texts", dev=0.1), tmp_path, 1)
+    splits = task(kind, documents="file", train="texts", dev=0.1).load("t", reader(tmp_path), tmp_path, 1)
 
     def tokens(rows: Any) -> list[int]:
         assert isinstance(rows, ResampledRows)
@@ -187,7 +187,7 @@ def test_an_error_about_all_files_names_what_the_user_named(
     if text != STORY:
         write("b.txt", text=text)
     with pytest.raises(DataError, match=message) as caught:
-        reader(tmp_path).load("t", task(**{"train": place, "dev": place, **options}), tmp_path, 1)
+        task(**{"train": place, "dev": place, **options}).load("t", reader(tmp_path), tmp_path, 1)
     assert str(caught.value).startswith(f"{tmp_path / place}: ")
 
 
@@ -195,7 +195,7 @@ def test_an_error_about_one_of_the_files_names_it(write: Write, tmp_path: Path) 
     write("a.txt", "b.txt")
     (tmp_path / "texts" / "b.txt").write_bytes(STORY.encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"b\.txt, line 5: is not UTF-8"):
-        reader(tmp_path).rows(task(), tmp_path / "texts")
+        task().rows(reader(tmp_path), tmp_path / "texts")
 
 
 # Faults before the work
@@ -208,7 +208,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("tokenized before all was checked")
 
-    monkeypatch.setattr(module, "_write_cache", refuse)
+    monkeypatch.setattr(module, "write_cache", refuse)
 
 
 @pytest.mark.usefixtures("idle")
@@ -236,7 +236,7 @@ def test_cheap_faults_are_found_before_anything_is_tokenized(
     write("empty.txt", text="\n \n", folder=".")
     write("binary.txt", text="\0", folder=".")
     with pytest.raises((DataError, ConfigError)) as caught:
-        reader(tmp_path).load("t", task(**{"train": "train.txt", "dev": 0.1, **options}), tmp_path, 1)
+        task(**{"train": "train.txt", "dev": 0.1, **options}).load("t", reader(tmp_path), tmp_path, 1)
     assert not [one for one in messages if one not in str(caught.value)], str(caught.value)
     assert SECRET not in str(caught.value)
     assert "10.csv" not in str(caught.value)
@@ -257,13 +257,13 @@ def test_a_tokenizer_without_a_mask_is_refused_before_anything_is_tokenized(
 ) -> None:
     write("a.txt")
     with pytest.raises(CheckpointError, match="no mask token"):
-        reader(tmp_path, Tokenizer(word_level("[UNK]"))).load("t", task(kind, train="texts"), tmp_path, 1)
+        task(kind, train="texts").load("t", reader(tmp_path, Tokenizer(word_level("[UNK]"))), tmp_path, 1)
 
 
 def test_a_tokenizer_without_a_mask_serves_tasks_that_hide_nothing(write: Write, tmp_path: Path) -> None:
     write("a.txt")
     rows = task("next_sentence", train="texts", dev="texts")
-    assert len(reader(tmp_path, Tokenizer(word_level("[UNK]"))).load("t", rows, tmp_path, 1).train) > 1
+    assert len(rows.load("t", reader(tmp_path, Tokenizer(word_level("[UNK]"))), tmp_path, 1).train) > 1
 
 
 # Tokenizers that cannot encode a text

@@ -21,6 +21,7 @@ from weft.checkpoints.masked_head import HEADS, read_vocabulary_head, write_mask
 from weft.checkpoints.safetensors import write_tensors
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
+from weft.corpus.loading import CorpusLoader
 from weft.encoder.encoder import Encoder
 from weft.layers.masked import VocabularyHead
 from weft.model.embed import TextEncoder, load_encoder
@@ -28,7 +29,6 @@ from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.initial import begin_vocabulary_heads
@@ -201,7 +201,9 @@ def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tok
         options = {"kind": "masked_words", "train": "t.txt"}
         experiment = parse_experiment({"encoder": {"from": name}, "tasks": {"words": options}})
         network = network_of(load_encoder(name), options)
-        rows = CorpusLoader(network.tokenizer, 32, tmp_path / "cache").rows(network.tasks["words"], tmp_path / "t.txt")
+        rows = CorpusLoader(network.tokenizer, 32, tmp_path / "cache").rows(
+            tmp_path / "t.txt", network.tasks["words"].format
+        )
         before = {key: tensor.clone() for key, tensor in network.heads["vocabulary"].state_dict().items()}
         begin_vocabulary_heads(network, experiment, {"words": rows})
         after = network.heads["vocabulary"].state_dict()

@@ -15,7 +15,7 @@ from weft.corpus.masking import Masked, Unigrams, length_law, mask_spans, mask_t
 VOCABULARY, CLS, SEP, MASK = 200, 1, 2, 3
 ORDINARY = 5  # ids from here on
 COUNTS = np.where(np.arange(VOCABULARY) < ORDINARY, 0, 20_000 // (1 + np.arange(VOCABULARY)))
-UNIGRAMS = Unigrams(COUNTS)
+UNIGRAMS = Unigrams.from_counts(COUNTS)
 
 
 class Line:
@@ -116,7 +116,7 @@ def test_replacements_follow_the_unigram_counts(kind: str, million: tuple[Line, 
 
 
 def test_unigrams_are_drawn_by_their_share_and_never_where_the_count_is_zero() -> None:
-    drawn = Unigrams(np.array([0, 3, 0, 1, 0])).draw(np.random.default_rng(0), 40_000)
+    drawn = Unigrams.from_counts(np.array([0, 3, 0, 1, 0])).draw(np.random.default_rng(0), 40_000)
     assert set(drawn.tolist()) == {1, 3}
     assert abs((drawn == 1).mean() - 0.75) < 0.01
 
@@ -124,7 +124,7 @@ def test_unigrams_are_drawn_by_their_share_and_never_where_the_count_is_zero() -
 @pytest.mark.parametrize("counts", [[], [0, 0], [1, -1, 3]])
 def test_counts_of_nothing_are_refused(counts: list[int]) -> None:
     with pytest.raises(ValueError, match="counts"):
-        Unigrams(np.array(counts, np.int64))
+        Unigrams.from_counts(np.array(counts, np.int64))
 
 
 @pytest.mark.parametrize("kind", ["words", "spans"])
@@ -155,7 +155,7 @@ def test_the_tokens_of_a_word_share_their_fate() -> None:
 def test_a_unit_is_masked_kept_or_replaced_as_a_whole(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     line = Line([126] * 100)
     line.ids = np.where(line.special, line.ids, ORDINARY + line.ids % 50)
-    others = Unigrams(np.where(np.arange(VOCABULARY) < 100, 0, COUNTS))  # none of which occurs in the line
+    others = Unigrams.from_counts(np.where(np.arange(VOCABULARY) < 100, 0, COUNTS))  # none of which occurs in the line
     monkeypatch.setitem(globals(), "UNIGRAMS", others)
     masked = line.mask(kind)
     units: dict[int, list[int]] = {}

@@ -23,6 +23,7 @@ from weft.checkpoints.safetensors import read_file
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
 from weft.corpus import corpus as corpora
+from weft.corpus.loading import CorpusLoader
 from weft.corpus.masking import Unigrams
 from weft.data.records import Example, Tokens
 from weft.errors import ConfigError, DataError, WeftError
@@ -32,7 +33,6 @@ from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask
-from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Callback
@@ -239,7 +239,7 @@ def test_tasks_on_one_file_set_the_same_documents_aside(files: Path, small_encod
     seen = {}
     for kind, length in (("masked_words", 32), ("masked_words", 9), ("span_boundary", 20), ("next_sentence", 32)):
         task = parse(Task, {"kind": kind, "train": "train.txt", "dev": 0.4, "max_length": length})
-        splits = reader.load("t", task, files, 13)
+        splits = task.load("t", reader, files, 13)
         dev: Any = splits.dev
         training: Any = splits.train
         seen[kind, length] = set(dev.corpus.sentence_documents.tolist())
@@ -331,10 +331,10 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
     for options in ({}, {"whole_word_masking": True}):
         task = parse(Task, {"kind": "masked_words", "max_length": 512, **options})
         assert isinstance(task, MaskedTask)
-        rows = reader.rows(task, files / "train.txt", 13)
+        rows = reader.rows(files / "train.txt", task.format, 13)
         kinds: Counter[str] = Counter()
         for turn in range(40):
-            drawn = list(rows.at_epoch(turn))
+            drawn = list(rows.epoch(turn))
             for example, tokenized_example in zip(drawn, task.encode(drawn, source.tokenizer, 512), strict=True):
                 assert example.tokens is not None
                 assert tokenized_example.masked is not None
@@ -365,7 +365,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
     source.encoder.pooler = None
     torch.manual_seed(0)
     network = Network(source.encoder, source.tokenizer, {"t": task}, {"t": task.learn(())}).eval()
-    rows = list(CorpusLoader(source.tokenizer, 32, files / "cache").rows(task, files / "train.txt", 13))
+    rows = list(CorpusLoader(source.tokenizer, 32, files / "cache").rows(files / "train.txt", task.format, 13))
     tokenized = network.encode("t", rows)
     batch = network.collate("t", tokenized)
     reader: Any = network.features["<t>"]
@@ -398,9 +398,10 @@ def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_toke
     options = {"kind": "masked_words", "whole_word_masking": True} if kind == "whole_words" else {"kind": kind}
     task, tokenizer = parse(Task, options), tiny_tokenizers["wordpiece"]
     ids = np.arange(10, 10 + words, dtype=np.int32)
-    unigrams = Unigrams(np.ones(tokenizer.size, np.int64))
+    unigrams = Unigrams.from_counts(np.ones(tokenizer.size, np.int64))
     rows = [
-        Example((), (), 1, tokens=Tokens((ids,), (np.ones(words, bool),), (1, 0, row), unigrams)) for row in range(2000)
+        Example((), (), 1, tokens=Tokens((ids,), (np.ones(words, bool),), (1, 0, row), unigrams.below))
+        for row in range(2000)
     ]
     hidden = sum(len(one.masked.places) for one in task.encode(rows, tokenizer, 64) if one.masked is not None)
     assert hidden / (words * len(rows)) == pytest.approx(0.15, abs=0.012)
@@ -448,7 +449,7 @@ def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files:
     source = load_encoder(small_encoder)
     reader = CorpusLoader(source.tokenizer, 32, files / "cache")
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
-    splits = reader.load("t", task, files, 13)
+    splits = task.load("t", reader, files, 13)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
     (told,) = task.learn(()).majority(splits.train, splits.dev)
     tokens = [i for i in np.concatenate([one.tokens.ids[0] for one in splits.dev if one.tokens]) if i != unknown]
@@ -544,9 +545,9 @@ def test_next_sentence_finds_pairs_on_every_turn_of_a_very_small_corpus(files: P
     (files / "train.txt").write_text(text(range(3), sentences=2), encoding="utf-8")
     source = load_encoder(small_encoder)
     task = parse(Task, NEXT_TASK)
-    rows = CorpusLoader(source.tokenizer, 64, files / "cache").rows(task, files / "train.txt", 13)
+    rows = CorpusLoader(source.tokenizer, 64, files / "cache").rows(files / "train.txt", task.format, 13)
     for turn in range(60):
-        golds = Counter(one.gold for one in rows.at_epoch(turn))
+        golds = Counter(one.gold for one in rows.epoch(turn))
         assert golds["next"] >= 1
         assert golds["elsewhere"] >= 1
 
@@ -583,13 +584,13 @@ def test_the_cache_is_used_again_on_resume_and_gone_after_the_run(
 ) -> None:
     tasks = {"words": WORDS_TASK, "next": NEXT_TASK}
     written: list[Path] = []
-    real = corpora._write_cache
+    real = corpora.write_cache
 
     def spy(cache: Path, *rest: Any) -> None:
         written.append(cache)
         real(cache, *rest)
 
-    monkeypatch.setattr(corpora, "_write_cache", spy)
+    monkeypatch.setattr(corpora, "write_cache", spy)
     with pytest.raises(Interrupted):
         train(tasks, callback=Stop(2))
     assert len(written) == 2  # one for each file, for both tasks
@@ -603,7 +604,7 @@ def test_the_cache_is_used_again_on_resume_and_gone_after_the_run(
 def test_what_is_missing_in_any_task_is_said_before_the_first_is_tokenized(
     files: Path, train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpora, "_write_cache", lambda *args: pytest.fail("tokenized in vain"))
+    monkeypatch.setattr(corpora, "write_cache", lambda *args: pytest.fail("tokenized in vain"))
     with pytest.raises(DataError, match=r"lost\.txt: there is no such file or folder"):
         train({"words": WORDS_TASK, "next": {**NEXT_TASK, "test": "lost.txt"}})
     assert not list(files.glob("*.running"))

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,14 +172,14 @@ def test_a_seed_beside_the_config_takes_the_place_of_its_own(place: Place) -> No
 
 
 def test_the_seed_reaches_what_is_drawn_of_raw_text(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.tasks.base.loading import CorpusLoader
+    from weft.corpus.loading import CorpusLoader
 
     seeds: list[int] = []
     real = CorpusLoader.load
 
-    def load(self: CorpusLoader, name: str, task: Any, base: Path, seed: int) -> Any:
+    def load(self: CorpusLoader, source: Any, format: Any, seed: int, config_path: str) -> Any:
         seeds.append(seed)
-        return real(self, name, task, base, seed)
+        return real(self, source, format, seed, config_path)
 
     monkeypatch.setattr(CorpusLoader, "load", load)
     (place.folder / "text.txt").write_text("\n\n".join(TEXTS * 4), encoding="utf-8")

@@ -20,6 +20,7 @@ import torch
 import weft
 from weft.checkpoints.safetensors import digest, read_file
 from weft.config.training import Batching
+from weft.corpus.loading import CorpusLoader
 from weft.corpus.rows import ResampledRows
 from weft.data.records import Example, Input
 from weft.model.embed import load_encoder
@@ -30,7 +31,6 @@ from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask
-from weft.tasks.base.loading import CorpusLoader
 from weft.tensors import Batch, Scores
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Callback
@@ -97,7 +97,7 @@ class Case:
 
     def rows(self, network: Network, seed: int = 13) -> ResampledRows:
         reader = CorpusLoader(network.tokenizer, network.encoder.config.max_length, self.folder / "cache")
-        return reader.rows(self.task, self.folder / "train.txt", seed)
+        return reader.rows(self.folder / "train.txt", self.task.format, seed)
 
     def batch(self, network: Network, rows: Sequence[Example]) -> Batch:
         tokenized = network.encode("t", rows)
@@ -221,7 +221,7 @@ def test_it_learns_a_small_corpus_by_heart(case: Case) -> None:
 def test_turns_are_drawn_anew_and_equal_ones_equal(case: Case) -> None:
     network = case.network()
     rows = case.rows(network)
-    first, again, second = rows.at_epoch(0), case.rows(network).at_epoch(0), rows.at_epoch(1)
+    first, again, second = rows.epoch(0), case.rows(network).epoch(0), rows.epoch(1)
     assert [plain(one) for one in first] == [plain(one) for one in again]
     assert shown_to_encoder(network, first) == shown_to_encoder(network, again)
     assert shown_to_encoder(network, first) != shown_to_encoder(network, second)
@@ -248,12 +248,12 @@ def test_training_sees_every_row_of_a_turn_as_that_turn_draws_it(case: Case) -> 
     stream = TaskBatches(network, "t", rows, Batching(batch_size=4), 13)
     for turn in range(3):
         seen: list[list[int]] = []
-        while not seen or stream.place[1] < len(stream.batches):
+        while not seen or stream.position[1] < len(stream.batches):
             batch = stream.next()
             starts = batch.row_offsets.tolist()
             seen += [batch.ids[s : s + n].tolist() for s, n in zip(starts, batch.lengths.tolist(), strict=True)]
-        assert stream.place[0] == turn
-        assert sorted(seen) == sorted(shown_to_encoder(network, rows.at_epoch(turn)))
+        assert stream.position[0] == turn
+        assert sorted(seen) == sorted(shown_to_encoder(network, rows.epoch(turn)))
 
 
 def test_the_seed_decides_every_weight(case: Case) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
+from weft.corpus.loading import corpus_faults
 from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Gold, Input
 from weft.errors import DataError
@@ -17,7 +18,6 @@ from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import read_input, reduce_rows
-from weft.tasks.base.loading import corpus_faults
 
 
 def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list[Finding]]:
@@ -44,7 +44,7 @@ def find_lost_corpora(tasks: Mapping[str, Task], base: Path) -> Iterator[Finding
         for part, file in (("train", task.train), ("dev", task.dev), ("test", task.test)):
             if part == "train" and file is None:
                 yield Finding("fault", f"tasks.{name}.train", "is required to train this task; name a file")
-            faults = corpus_faults(task, base / file) if isinstance(file, str) else ()
+            faults = corpus_faults(base / file, task.documents, task.text) if isinstance(file, str) else ()
             yield from (Finding("fault", f"tasks.{name}.{part}", str(fault)) for fault in faults)
 
 

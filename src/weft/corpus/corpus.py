@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.corpus.cache import digest, open_cache, write_cache
+from weft.corpus.cache import count_tokens, digest, open_cache, write_cache
 from weft.corpus.documents import Documents, check_kind
 from weft.corpus.packing import pack_rows
 from weft.errors import ConfigError, DataError
@@ -42,6 +42,21 @@ class Corpus:
         """Whether each token of a row begins a word, a view."""
         start, end = self.rows[row]
         return self.begins_word[start:end]
+
+    def only(self, kept: NDArray[np.bool_]) -> Corpus:
+        """The corpus of some of its sentences, (S,), which lie together and are whole documents; a view."""
+        sentences = np.flatnonzero(kept)
+        first, last = int(sentences[0]), int(sentences[-1]) + 1
+        begin, end = self.sentences[first], self.sentences[last]
+        counts = count_tokens(self.tokens[begin:end], len(self.counts))
+        return Corpus(
+            self.tokens,
+            self.begins_word,
+            self.sentences[first : last + 1],
+            self.sentence_documents[first:last],
+            np.where(self.counts > 0, counts, 0),  # special ids stay at 0
+            self.rows[(self.rows[:, 0] >= begin) & (self.rows[:, 1] <= end)],
+        )
 
     def log_shares(self) -> NDArray[np.float64]:
         """The logarithm of each id's share of the tokens, (V,), as if it occurred once more: none is impossible."""

@@ -32,21 +32,26 @@ class Masked:
     offset: Integers | None = None  # (M,) each place's distance from its span's first token, in tokens
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Unigrams:
-    """Tokens by their frequency in a corpus, from counts (V,) in which special ids are zero."""
+    """Tokens by their frequency in a corpus."""
 
-    def __init__(self, counts: Integers) -> None:
-        self._below, self._known = np.cumsum(counts, dtype=np.int64), np.asarray(counts) > 0
-        if not len(counts) or np.min(counts) < 0 or self._below[-1] == 0:
+    below: NDArray[np.int64]  # (V + 1,) how many tokens of the corpus have a smaller id, and last how many there are
+
+    @classmethod
+    def from_counts(cls, counts: Integers) -> Unigrams:
+        """From how often each id occurs, (V,), in which special ids are zero."""
+        if not len(counts) or np.min(counts) < 0 or not np.any(counts):
             raise ValueError("unigram counts must not be negative, and at least one must be above 0")
+        return cls(np.append(0, np.cumsum(counts, dtype=np.int64)))
 
     def knows(self, ids: Integers) -> Flags:
         """Whether each of some ids occurs in the corpus, which no special one does."""
-        return np.asarray(self._known[ids])
+        return np.asarray(self.below[ids + 1] > self.below[ids])
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Ids (size,), each drawn with its share of the counts."""
-        return np.searchsorted(self._below, rng.integers(self._below[-1], size=size), side="right")
+        return np.searchsorted(self.below[1:], rng.integers(self.below[-1], size=size), side="right")
 
 
 def mask_tokens(

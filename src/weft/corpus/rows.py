@@ -1,16 +1,17 @@
 """The rows of a corpus as examples, made when they are asked for: nothing of a corpus is held in memory but its file.
 
-What is masked in a row, or which sentence is put behind another, is drawn anew on every turn over the corpus, from the
-seed, the turn and the row alone; so a run that was interrupted goes on with the same draws.
+What is masked in a row, or which sentence is put behind another, is drawn anew in every epoch, from the seed, the epoch
+and the row alone; so a run that was interrupted goes on with the same draws.
 """
 
 from __future__ import annotations
 
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import overload
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,79 +19,105 @@ from numpy.typing import NDArray
 from weft.corpus.corpus import Corpus
 from weft.corpus.masking import Unigrams
 from weft.corpus.pairs import sentence_pairs
+from weft.data.dataset import Dataset, Prepare, Prepared
 from weft.data.records import Example, Tokens
 from weft.errors import DataError
+
+T = TypeVar("T")
 
 FOLLOWS, ELSEWHERE = "next", "elsewhere"
 _DRAWS = 20
 
 
-class ResampledRows(Sequence[Example]):
-    """Examples that are drawn anew on every turn."""
+class ResampledRows(Dataset):
+    """Examples that are drawn anew in every epoch; `special` is how many special tokens a row gets."""
 
-    def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, epoch: int) -> None:
-        self.corpus, self.unigrams, self.epoch = corpus, unigrams, epoch
+    def __init__(self, corpus: Corpus, unigrams: Unigrams, seed: int, number: int, special: int) -> None:
+        self.corpus, self.unigrams, self.number, self.special = corpus, unigrams, number, special
         self.seed = seed % 2**63  # generators take no negative seeds
 
     @abstractmethod
-    def at_epoch(self, epoch: int) -> ResampledRows:
-        """The same rows as another turn draws them."""
+    def epoch(self, number: int) -> ResampledRows:
+        """The same rows as another epoch draws them."""
 
     @abstractmethod
-    def lengths(self) -> list[int]:
-        """The tokens of each row, special ones not counted."""
+    def limited(self, size: int) -> ResampledRows:
+        """So many of the rows, evenly spread."""
 
+    @property
     @abstractmethod
-    def example(self, row: int) -> Example:
-        """One of the rows, counted from 0."""
+    def lengths(self) -> NDArray[np.int64]:
+        """The tokens of each row, special ones counted, (rows,)."""
 
     @property
     def fingerprint(self) -> int:
-        """A number that changes when the corpus does."""
-        return zlib.crc32(np.ascontiguousarray(self.lengths()).tobytes(), zlib.crc32(self.corpus.tokens.data))
+        lengths = np.ascontiguousarray(self.epoch(0).lengths)
+        return zlib.crc32(lengths.tobytes(), zlib.crc32(self.corpus.tokens.data))
 
-    @overload
-    def __getitem__(self, place: int) -> Example: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Example]: ...
-    def __getitem__(self, place: int | slice) -> Example | list[Example]:
-        if isinstance(place, slice):
-            return [self.example(row) for row in range(*place.indices(len(self)))]
-        return self.example(range(len(self))[place])
+    def token_log_shares(self) -> NDArray[np.float64]:
+        return self.corpus.log_shares()
 
-    def __iter__(self) -> Iterator[Example]:
-        return (self.example(row) for row in range(len(self)))
+    def prepare(self, prepare: Prepare[T], length: Callable[[T], int]) -> Prepared[T]:
+        return _PreparedAnew(self, prepare, self.lengths.tolist())
+
+    def _tokens(self, bounds: Sequence[tuple[int, int]], row: int) -> Tokens:
+        """The tokens [start, end) of the parts of a row."""
+        return Tokens(
+            tuple(self.corpus.tokens[start:end] for start, end in bounds),
+            tuple(self.corpus.begins_word[start:end] for start, end in bounds),
+            (self.seed, self.number, row),
+            self.unigrams.below,
+        )
+
+
+@dataclass(frozen=True)
+class _PreparedAnew(Prepared[T], Generic[T]):
+    rows: ResampledRows
+    make: Prepare[T]
+    lengths: Sequence[int]
+
+    def epoch(self, number: int) -> Prepared[T]:
+        rows = self.rows.epoch(number)
+        return _PreparedAnew(rows, self.make, rows.lengths.tolist())
+
+    def take(self, indices: Sequence[int]) -> list[T]:
+        return self.make(self.rows.take(indices))
 
 
 class CorpusRows(ResampledRows):
     """Stretches of documents, as many tokens as fit."""
 
     def __init__(
-        self, corpus: Corpus, unigrams: Unigrams, seed: int, epoch: int = 0, places: NDArray[np.int64] | None = None
+        self,
+        corpus: Corpus,
+        unigrams: Unigrams,
+        seed: int,
+        number: int = 0,
+        special: int = 0,
+        chosen: NDArray[np.int64] | None = None,
     ) -> None:
-        super().__init__(corpus, unigrams, seed, epoch)
-        self.places = np.arange(len(corpus)) if places is None else places
+        super().__init__(corpus, unigrams, seed, number, special)
+        self.chosen = np.arange(len(corpus)) if chosen is None else chosen  # which rows of the corpus
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.chosen)
 
-    def at_epoch(self, epoch: int) -> CorpusRows:
-        return CorpusRows(self.corpus, self.unigrams, self.seed, epoch, self.places)
+    def epoch(self, number: int) -> CorpusRows:
+        return CorpusRows(self.corpus, self.unigrams, self.seed, number, self.special, self.chosen)
 
-    def lengths(self) -> list[int]:
-        bounds = self.corpus.rows[self.places]
-        lengths: list[int] = (bounds[:, 1] - bounds[:, 0]).tolist()
-        return lengths
+    def limited(self, size: int) -> CorpusRows:
+        chosen = self.chosen[np.arange(size) * len(self) // size]
+        return CorpusRows(self.corpus, self.unigrams, self.seed, self.number, self.special, chosen)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        bounds = self.corpus.rows[self.chosen]
+        return np.asarray(bounds[:, 1] - bounds[:, 0] + self.special)
 
     def example(self, row: int) -> Example:
-        place = int(self.places[row])
-        tokens = Tokens(
-            (self.corpus.ids(place),),
-            (self.corpus.word_starts(place),),
-            (self.seed, self.epoch, place),
-            self.unigrams,
-        )
-        return Example((), (), place + 1, tokens=tokens)
+        number = int(self.chosen[row])
+        start, end = self.corpus.rows[number]
+        return Example((), (), number + 1, tokens=self._tokens([(start, end)], number))
 
 
 class PairRows(ResampledRows):
@@ -102,13 +129,14 @@ class PairRows(ResampledRows):
         unigrams: Unigrams,
         seed: int,
         max_tokens: int,
-        epoch: int = 0,
+        number: int = 0,
+        special: int = 0,
         limit: int = 0,
         file: str | None = None,
     ) -> None:
-        super().__init__(corpus, unigrams, seed, epoch)
+        super().__init__(corpus, unigrams, seed, number, special)
         self.max_tokens, self.limit, self.file = max_tokens, limit, file
-        rng = np.random.default_rng((self.seed, epoch))
+        rng = np.random.default_rng((self.seed, number))
         pairs = self._draw(rng)
         self.pairs = pairs if not limit else pairs[np.sort(rng.permutation(len(pairs))[:limit])]
 
@@ -123,21 +151,22 @@ class PairRows(ResampledRows):
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def at_epoch(self, epoch: int) -> PairRows:
-        return PairRows(self.corpus, self.unigrams, self.seed, self.max_tokens, epoch, self.limit, self.file)
+    def epoch(self, number: int) -> PairRows:
+        return self._as(number, self.limit)
 
-    def lengths(self) -> list[int]:
+    def limited(self, size: int) -> PairRows:
+        return self._as(self.number, size)
+
+    def _as(self, number: int, limit: int) -> PairRows:
+        options = (self.seed, self.max_tokens, number, self.special, limit, self.file)
+        return PairRows(self.corpus, self.unigrams, *options)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
         pairs = self.pairs
-        lengths: list[int] = (pairs[:, 1] - pairs[:, 0] + pairs[:, 3] - pairs[:, 2]).tolist()
-        return lengths
+        return np.asarray(pairs[:, 1] - pairs[:, 0] + pairs[:, 3] - pairs[:, 2] + self.special)
 
     def example(self, row: int) -> Example:
-        a, end_a, b, end_b, follows = (int(value) for value in self.pairs[row])
-        cuts = (slice(a, end_a), slice(b, end_b))
-        tokens = Tokens(
-            tuple(self.corpus.tokens[cut] for cut in cuts),
-            tuple(self.corpus.begins_word[cut] for cut in cuts),
-            (self.seed, self.epoch, row),
-            self.unigrams,
-        )
+        start, end, second_start, second_end, follows = (int(value) for value in self.pairs[row])
+        tokens = self._tokens([(start, end), (second_start, second_end)], row)
         return Example((), FOLLOWS if follows else ELSEWHERE, row + 1, tokens=tokens)

@@ -21,7 +21,7 @@ class Tokens:
     ids: tuple[NDArray[np.int32], ...]
     begins_word: tuple[NDArray[np.bool_], ...]
     seed: tuple[int, ...]  # of what is masked in it
-    unigrams: Any = None  # what masked tokens may be replaced by
+    tokens_below: NDArray[np.int64]  # (V + 1,) tokens of the corpus with a smaller id; what may replace a masked one
 
 
 @dataclass(frozen=True, slots=True)

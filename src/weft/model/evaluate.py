@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from weft.data.dataset import Dataset
 from weft.data.records import Example, Prediction
 from weft.errors import DataError
 from weft.model.network import Network
@@ -86,7 +87,7 @@ def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[s
 
 
 def measure_baselines(
-    target: Target, train: Sequence[Example], rows: Sequence[Example], only_majority: bool = False
+    target: Target, train: Dataset, rows: Sequence[Example], only_majority: bool = False
 ) -> dict[str, dict[str, float]]:
     """What the commonest answer and a method without an encoder reach, by metric."""
     golds = [one.gold for one in rows]

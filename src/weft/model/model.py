@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.corpus.loading import CorpusLoader
 from weft.data.records import Example, Input, Prediction
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
@@ -19,8 +20,8 @@ from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inspect import Inspection, inspect
 from weft.model.network import Network
 from weft.model.predict import choose_tasks, predict, shown
+from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import read_examples
-from weft.tasks.base.loading import CorpusLoader
 from weft.tokenization.tokenizer import Text, check_texts
 
 
@@ -61,13 +62,15 @@ class Model:
         """Each task's result on the gold rows of a file, or on examples."""
         choose_tasks(self.network, list(files))
         with TemporaryDirectory() as cache:
-            reader = CorpusLoader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
+            loader = CorpusLoader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
 
             def rows_of(name: str, rows: str | os.PathLike[str] | Sequence[Example]) -> Sequence[Example]:
                 if not isinstance(rows, str | os.PathLike):
                     return rows
                 task = self.network.tasks[name]
-                return reader.rows(task, Path(rows)) if task.reads_corpus else read_examples(name, task, Path(rows))
+                if isinstance(task, CorpusTask):
+                    return task.rows(loader, Path(rows))
+                return read_examples(name, task, Path(rows))
 
             return evaluate(self.network, {name: rows_of(name, rows) for name, rows in files.items()})
 

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from weft.data.dataset import Dataset
 from weft.data.records import Example, Gold, Prediction
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
@@ -80,11 +81,11 @@ class Target(ABC):
         """How good the predictions are."""
 
     @abstractmethod
-    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def majority(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         """The commonest answer of the training rows (for scores: their mean), for every row."""
 
     @abstractmethod
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def simple(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         """The answers of a method without an encoder: a linear model on TF-IDF, or for words a memory of them."""
 
     def to_dict(self) -> dict[str, Any]:

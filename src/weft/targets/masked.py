@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.corpus.rows import ResampledRows
+from weft.corpus.masking import Unigrams
+from weft.data.dataset import Dataset
 from weft.data.records import Example, Gold, Prediction
 from weft.errors import ConfigError, DataError
 from weft.losses import Loss, TargetType
@@ -122,22 +123,21 @@ class MaskedTarget(Target):
         names = ("accuracy", "perplexity", "likelihood")
         return Measures(scores, intervals_of(resampled, len(sums), names, rounds=500))
 
-    def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def majority(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
-        if not isinstance(train, ResampledRows):
-            return [MaskedCounts() for _ in rows]
-        logs = train.corpus.log_shares()
+        logs = train.token_log_shares()
+        assert logs is not None
         commonest = int(logs.argmax())
         found = []
         for row in rows:
             assert row.tokens is not None
             ids = np.concatenate(row.tokens.ids)
-            ids = ids[row.tokens.unigrams.knows(ids)]  # special ones are never masked
+            ids = ids[Unigrams(row.tokens.tokens_below).knows(ids)]  # special ones are never masked
             sums = len(ids), int((ids == commonest).sum()), float(logs[ids].sum())
             found.append(MaskedCounts(sums, sums))
         return found
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def simple(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         return self.majority(train, rows)
 
 

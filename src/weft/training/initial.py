@@ -11,7 +11,7 @@ from torch import Tensor
 from weft.checkpoints.masked_head import read_vocabulary_head
 from weft.checkpoints.source import find_folder
 from weft.config.experiment import Experiment
-from weft.corpus.rows import ResampledRows
+from weft.data.dataset import Dataset
 from weft.data.records import Example
 from weft.layers.masked import VocabularyHead
 from weft.model.folder import DOCUMENT, load_network
@@ -58,13 +58,13 @@ class InitialValues:
         return torch.stack(means)
 
 
-def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Sequence[Example]]) -> None:
+def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Dataset]) -> None:
     """Begin the heads that tell masked words from that of the checkpoint, or else from how common each token is."""
     fresh = {key: head for key, head in network.heads.items() if isinstance(head, VocabularyHead)}
     tensors = _trained_head(network, experiment) if fresh else None
     for key, head in fresh.items():
-        rows = [train[name] for name in network.tasks if network.head_of(name) == key]
-        logs = [torch.from_numpy(one.corpus.log_shares()) for one in rows if isinstance(one, ResampledRows)]
+        shares = (train[name].token_log_shares() for name in network.tasks if network.head_of(name) == key)
+        logs = [torch.from_numpy(values) for values in shares if values is not None]
         if tensors is not None:
             head.load_state_dict(tensors)
         elif logs:

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from weft.checkpoints.state import below, load_state, optimizer_tensors, prefixed, restore_optimizer, save_state
 from weft.config.experiment import Experiment, Phase, TrainLayers
 from weft.data.atomic import write_atomically
+from weft.data.dataset import Splits
 from weft.errors import ConfigError, WeftError
 from weft.model.evaluate import TaskResult, evaluate, overall
 from weft.model.folder import save_network
 from weft.model.network import Network
-from weft.tasks.base.examples import Splits
 from weft.tensors import Batch
 from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import agreement, assign, collect, project_conflicts
@@ -295,7 +295,7 @@ class Loop:
         now = time.monotonic()
         self.state.seconds += now - self.began
         self.began = self.saved = now
-        self.state.places = {name: list(rows.place) for name, rows in self.rows.items()}
+        self.state.places = {name: list(rows.position) for name, rows in self.rows.items()}
         self.state.data = self.state.data or {name: rows.fingerprint for name, rows in self.rows.items()}
         if not self.accelerator.is_main_process:
             return

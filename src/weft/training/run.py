@@ -29,7 +29,9 @@ from weft.checkpoints.masked_head import write_masked_model
 from weft.checkpoints.state import remove_state
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
+from weft.corpus.loading import CorpusLoader
 from weft.data.atomic import write_atomically
+from weft.data.dataset import Splits
 from weft.data.records import Example
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
@@ -44,8 +46,8 @@ from weft.model.predict import predict
 from weft.reports.card import render_card
 from weft.reports.run_page import render
 from weft.targets.base.annotations import spans_in
-from weft.tasks.base.examples import Splits, load_data
-from weft.tasks.base.loading import CorpusLoader, corpus_tasks
+from weft.tasks.base.corpus import CorpusTask
+from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.initial import InitialValues, begin_vocabulary_heads
 from weft.training.loop import Loop, TrainingState
@@ -146,15 +148,17 @@ class Run:
 
     def _load(self, source: TextEncoder) -> dict[str, Splits]:
         """Every task's rows, in the order of the tasks."""
-        corpora = corpus_tasks(self.experiment.tasks)
+        tasks = self.experiment.tasks
+        corpora = {name: task for name, task in tasks.items() if isinstance(task, CorpusTask)}
         others = {name: task for name, task in self.experiment.tasks.items() if name not in corpora}
         found = load_data(others, self.base, self.experiment.seed)
         if corpora:
             with self.callback.reading() as progress:
-                reader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
-                for name, task in corpora.items():
-                    reader.check(name, task, self.base)  # all of them, before the first is tokenized
-                found |= {n: reader.load(n, t, self.base, self.experiment.seed) for n, t in corpora.items()}
+                loader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
+                for name, task in corpora.items():  # all of them, before the first is tokenized
+                    task.check_tokenizer(source.tokenizer)
+                    loader.check(task.source(name, self.base).paths, task.format)
+                found |= {n: t.load(n, loader, self.base, self.experiment.seed) for n, t in corpora.items()}
         return {name: found[name] for name in self.experiment.tasks}
 
     def learn(self, resume: bool) -> TrainingState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weft.data.dataset import Dataset
 from weft.data.records import Example
 from weft.model.evaluate import TaskResult
 from weft.model.network import Network
@@ -17,7 +18,7 @@ def thin_out(rows: Sequence[Example], limit: int) -> Sequence[Example]:
     return [rows[i * len(rows) // limit] for i in range(limit)]
 
 
-def majority_value(network: Network, task: str, train: Sequence[Example], rows: Sequence[Example]) -> float:
+def majority_value(network: Network, task: str, train: Dataset, rows: Sequence[Example]) -> float:
     """What always giving the commonest answer reaches, by the metric the task is chosen by."""
     target = network.targets[task]
     scores = target.measure([one.gold for one in rows], target.majority(train, rows), intervals=False).scores

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,13 @@ from torch import Tensor, nn
 
 from weft.corpus.corpus import special_ids
 from weft.corpus.documents import Documents
+from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.corpus.masking import Masked, Unigrams
+from weft.corpus.rows import ResampledRows
+from weft.data.dataset import Splits
 from weft.data.records import Gold, Input
 from weft.encoder.encoder import Encoder
+from weft.errors import DataError
 from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures, VocabularyHead
 from weft.losses import Loss
@@ -57,6 +62,32 @@ class CorpusTask(Task):
     max_length: Annotated[int, Field(ge=3)] | None = 128
     """Tokens per row."""
 
+    def load(self, name: str, loader: CorpusLoader, base: Path, seed: int) -> Splits:
+        """The rows to learn from, to choose by, and to report on."""
+        self.check_tokenizer(loader.tokenizer)
+        return loader.load(self.source(name, base), self.format, seed, f"tasks.{name}")
+
+    def rows(self, loader: CorpusLoader, path: Path) -> ResampledRows:
+        """All rows of a file, or of the files of a folder or pattern, to measure on."""
+        self.check_tokenizer(loader.tokenizer)
+        return loader.rows(path, self.format)
+
+    def source(self, name: str, base: Path) -> CorpusSource:
+        """Where its raw text is."""
+        if self.train is None:
+            raise DataError(f"tasks.{name}.train: is required to train this task; name a file or a folder")
+        dev = base / self.dev if isinstance(self.dev, str) else self.dev
+        test = None if self.test is None else base / self.test
+        return CorpusSource(base / self.train, dev, test, self.fraction, self.limit)
+
+    @property
+    def format(self) -> CorpusFormat:
+        """What is read of its raw text, and the rows it is cut to."""
+        return CorpusFormat(self.documents, self.text, self.max_length, self.several_texts)
+
+    def check_tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Raise where the tokenizer lacks what the kind needs."""
+
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return (self.text,)
 
@@ -88,6 +119,9 @@ class MaskedTask(CorpusTask):
     mlm_probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens to choose."""
 
+    def check_tokenizer(self, tokenizer: Tokenizer) -> None:
+        _ = tokenizer.mask_id  # raises where there is none
+
     @abstractmethod
     def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         """A row with some of its tokens masked."""
@@ -113,7 +147,8 @@ class MaskedTask(CorpusTask):
             ids, begins, segments = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
             special = np.isin(ids, specials)
             line = Line(ids, special, np.where(special, -1, np.cumsum(begins)))
-            masked = self.mask_row(line, mask, input.tokens.unigrams, np.random.default_rng(input.tokens.seed))
+            unigrams, rng = Unigrams(input.tokens.tokens_below), np.random.default_rng(input.tokens.seed)
+            masked = self.mask_row(line, mask, unigrams, rng)
             tokens = MaskedTokens(masked.places, masked.gold, spell, masked.spans, masked.offset)
             found.append(TokenizedExample(input, [TokenizedRow(masked.ids.tolist(), segments, 0)], masked=tokens))
         return found

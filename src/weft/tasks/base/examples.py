@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from weft.data.dataset import Splits, StoredRows
 from weft.data.formats import Row, holds_half_character, read_rows, shown_columns
 from weft.data.records import Example, Input
 from weft.data.splits import normalise, split_off, subsample
@@ -18,20 +19,6 @@ from weft.tokenization.words import join_words
 
 _LONGEST_LABEL = 100
 _SHOWN = 20  # faults named one by one before the rest are only counted
-
-
-@dataclass(frozen=True)
-class Splits:
-    """A task's rows: to learn from, to choose by, and to report on (`test` may be empty)."""
-
-    train: Sequence[Example]
-    dev: Sequence[Example]
-    test: Sequence[Example]
-
-    @property
-    def report(self) -> tuple[str, Sequence[Example]]:
-        """The rows to report on, with their name."""
-        return ("test", self.test) if self.test else ("dev", self.dev)
 
 
 def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Splits]:
@@ -91,7 +78,7 @@ def split_rows(name: str, task: Task, parts: Mapping[str, list[Example]], held_o
     """A task's rows with the lines set aside as dev, and training rows cut to what was asked for."""
     train = [one for one in parts["train"] if one.line not in held_out]
     dev = parts["dev"] if isinstance(task.dev, str) else [one for one in parts["train"] if one.line in held_out]
-    splits = Splits(reduce_rows(train, task, seed), dev, parts.get("test", []))
+    splits = Splits(*(StoredRows(rows) for rows in (reduce_rows(train, task, seed), dev, parts.get("test", []))))
     check_splits(name, task, splits)
     return splits
 
