@@ -14,8 +14,9 @@ import weft
 from weft.data.records import Example
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.model.folder import load_network
-from weft.model.inputs import passes_note, read_inputs
+from weft.model.inputs import read_inputs
 from weft.model.network import Network
+from weft.model.predict import passes_note
 from weft.training.progress import Callback
 
 TEXTS = ["the quick fox", "a lazy dog", "don't jump over the lazy brown dog", "fox"]
@@ -133,23 +134,22 @@ def test_predict_embed_and_evaluate_drop_nothing_out_even_where_training_was_lef
     model.network.train()
     assert answers(model) == before
     model.network.train()
-    rows = [Example((row["text"],), row["animal"], 1) for row in ROWS]
+    rows = [{"text": row["text"], "animal": row["animal"]} for row in ROWS]
     first = model.evaluate({"animal": rows})["animal"].measures.scores
     model.network.train()
     assert model.evaluate({"animal": rows})["animal"].measures.scores == first
 
 
-def test_evaluate_takes_a_file_or_examples_and_refuses_unknown_tasks(model: weft.Model, tmp_path: Path) -> None:
+def test_evaluate_takes_a_file_or_rows_and_refuses_unknown_tasks(model: weft.Model, tmp_path: Path) -> None:
     file = write_rows(tmp_path) / "rows.jsonl"
-    examples = [Example((row["text"],), row["animal"], number) for number, row in enumerate(ROWS, 1)]
-    by_file, by_rows = (model.evaluate({"animal": rows})["animal"] for rows in (str(file), examples))
+    by_file, by_rows = (model.evaluate({"animal": rows})["animal"] for rows in (str(file), ROWS))
     assert by_file == by_rows
     given = [one["label"] for one in model.predict([row["text"] for row in ROWS], task="animal")]
     right = sum(one == row["animal"] for one, row in zip(given, ROWS, strict=True)) / len(ROWS)
     assert by_file.measures.scores["accuracy"] == pytest.approx(right)
     assert by_file.rows == len(ROWS)
     with pytest.raises(ConfigError, match="no task 'animl'; it has: marks, animal, tags, alike; did you mean 'animal'"):
-        model.evaluate({"animl": examples})
+        model.evaluate({"animl": ROWS})
 
 
 def test_inspect_looks_at_the_layer_asked_for_and_else_at_the_last(model: weft.Model) -> None:

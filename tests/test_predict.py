@@ -17,10 +17,11 @@ import torch
 
 import weft
 from weft.cli import main as cli
-from weft.data.records import Example
 from weft.errors import ConfigError, DataError
 from weft.model import predict as prediction
 from weft.model.embed import load_encoder
+from weft.model.evaluate import evaluate
+from weft.model.folder import save_network
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
@@ -47,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path
     torch.manual_seed(0)
     targets = {name: tasks[name].learn(golds) for name, (_, golds) in TASKS.items()}
     place = tmp_path_factory.mktemp("models") / "model"
-    Network(source.encoder, source.tokenizer, tasks, targets).save(place)
+    save_network(Network(source.encoder, source.tokenizer, tasks, targets), place)
     return place
 
 
@@ -178,10 +179,13 @@ def test_tasks_that_read_the_same_share_one_pass(model: weft.Model, monkeypatch:
 
 
 def test_gold_that_the_model_cannot_give_is_refused(model: weft.Model) -> None:
-    with pytest.raises(DataError, match="1 of 2 rows, the first in line 7, .*it knows: no, yes"):
-        model.evaluate({"fox": [Example(("a fox",), "yes", 1), Example((SECRET,), SECRET, 7)]})
+    rows = [{"text": "a fox", "label": "yes"}, {"text": SECRET, "label": SECRET}]
+    with pytest.raises(DataError, match="1 of 2 rows, the first in line 2, .*it knows: no, yes"):
+        model.evaluate({"fox": rows})
     with pytest.raises(DataError, match="no rows"):
         model.evaluate({"fox": []})
+    with pytest.raises(DataError, match="no rows to measure on"):
+        evaluate(model.network, {"fox": []})
 
 
 # The command line
@@ -352,7 +356,8 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path:
 
 
 def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
-    from weft.model.inputs import passes_note, read_inputs
+    from weft.model.inputs import read_inputs
+    from weft.model.predict import passes_note
 
     both = read_inputs(model.network, ["fox", "size"], text="a")
     assert passes_note(model.network, both) is None
@@ -365,4 +370,5 @@ def test_tasks_share_a_pass_as_long_as_they_read_the_same_tokens(model: weft.Mod
     from weft.model.predict import groups
 
     for text, passes in (("a fox", 1), ("a fox " * 20, 2)):  # `topics` cuts the longer one
-        assert len(groups(model.network, [dict.fromkeys(["fox", "topics"], Input((text,)))])) == passes
+        window = [dict.fromkeys(["fox", "topics"], Input((text,)))]
+        assert len(groups(model.network, window, model.network.tokenizer)) == passes

@@ -31,6 +31,7 @@ from weft.data.records import Example, Input, Span
 from weft.errors import DataError
 from weft.layers.candidates import candidates
 from weft.model.embed import load_encoder
+from weft.model.evaluate import evaluate
 from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.model.predict import groups, score
@@ -278,7 +279,7 @@ def test_a_file_of_tokens_alone_lacks_tags(tmp_path: Path) -> None:
 def test_a_model_is_not_measured_on_labels_it_does_not_know(small_encoder: str) -> None:
     network = build(small_encoder, t=FOX)
     with pytest.raises(DataError, match="the first in line 5, have a label that the model does not know"):
-        weft.Model(network).evaluate({"t": [Example(("the fox",), ((0, 3, "cat"),), 5)]})
+        evaluate(network, {"t": [Example(("the fox",), ((0, 3, "cat"),), 5)]})
 
 
 BROKEN: list[tuple[Row, list[Span]]] = [
@@ -518,7 +519,7 @@ def test_three_kinds_share_one_pass_and_all_answer(model: Path, monkeypatch: pyt
         for alone, row in zip(weft.Model(network).predict(texts, task), together, strict=True):
             assert json.dumps(alone) == json.dumps(row[task])
     long = Input((" ".join(["fox"] * 60),))  # which the label reads cut, and the words whole
-    assert [sorted(one) for one in groups(network, [dict.fromkeys(network.tasks, long)])] == [
+    assert [sorted(one) for one in groups(network, [dict.fromkeys(network.tasks, long)], network.tokenizer)] == [
         ["marks", "tags"],
         ["size"],
     ]

@@ -10,7 +10,7 @@ A message says where, what was received, what is allowed and what to do. It neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -39,7 +39,7 @@ class DataError(WeftError):
         line: int | None = None,
         column: str | None = None,
     ) -> None:
-        self.file, self.line, self.column = file, line, column
+        self.message, self.file, self.line, self.column = message, file, line, column
         places = [
             str(file) if file is not None else "",
             f"line {line}" if line is not None else "",
@@ -47,6 +47,11 @@ class DataError(WeftError):
         ]
         where = ", ".join(place for place in places if place)
         super().__init__(f"{where}: {message}" if where else message)
+
+    def named(self, tasks: Sequence[str]) -> DataError:
+        """The same error with the tasks that it keeps from being answered."""
+        message = f"{self.message} (read by the task {', '.join(tasks)})"
+        return DataError(message, file=self.file, line=self.line, column=self.column)
 
 
 class RenamedKeysWarning(UserWarning):

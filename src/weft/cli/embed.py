@@ -48,14 +48,14 @@ def embed(
 
     options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
     check_target(output, level)
-    rows = sum(1 for _ in read_column(input, column))  # finds every fault of the file before the work begins
     encoder = load_encoder(model, revision=revision, device=device)
     limit = encoder.limit(options)
-    cut = 0
+    rows = cut = 0
 
     def watched() -> Iterator[TextVectors]:
-        nonlocal cut
-        for one in counting(encoder.stream(read_column(input, column), options), rows, "texts"):
+        nonlocal rows, cut
+        for one in counting(encoder.stream(read_column(input, column), options), None, "texts"):
+            rows += 1
             cut += one.dropped > 0
             yield one
 

@@ -29,16 +29,18 @@ def evaluate(
     """
     from rich.table import Table
 
-    from weft.cli.screen import output
+    from weft.cli.screen import console, output
     from weft.data.atomic import write_atomically
+    from weft.model.evaluate import evaluate_data
+    from weft.model.inputs import choose_tasks
     from weft.model.model import load
-    from weft.model.predict import choose_tasks
     from weft.training.run import gold_files
 
-    loaded = load(model, device=device)
-    names = choose_tasks(loaded.network, task)
-    files = dict.fromkeys(names, data) if data else gold_files(model, names)
-    results = loaded.evaluate(dict(files))
+    network = load(model, device=device).network
+    names = choose_tasks(network, task)
+    results, notes = evaluate_data(network, data or gold_files(model, names), task)
+    for note in notes:
+        console.print(note, style="yellow", markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")
     for name, result in results.items():
         for metric, value in result.measures.scores.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.data.records import Input, Prediction
+    from weft.data.records import Prediction
     from weft.model.inspect import Inspection, ReadRow, ReadText, Word
     from weft.model.network import Network
 
@@ -65,30 +65,17 @@ def inspect(
     for network in networks:
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)
-    columns = inputs.columns[task]
-    asked = (_content([row.columns[column] for column in columns]) for row in islice(inputs.rows(), limit))
-    total = None if inputs.total is None else min(inputs.total, limit)
-    found = [[look(network, task, one, layer, heads) for network in networks] for one in counting(asked, total, "")]
+    asked = (read[task] for _, read in islice(inputs, limit))
+    found = [[look(network, task, one, layer, heads) for network in networks] for one in counting(asked, None, "rows")]
     titles = _titles(folders)
     for number, row in enumerate(found, 1):
         _show(row, titles, number if len(found) > 1 else None)
-    if inputs.total is not None and inputs.total > limit:
-        console.print(f"{inputs.total - limit:,} more rows are not shown; --limit takes more", style="yellow")
     if output:
         page = render_attention(found, titles)
         write_atomically(output, lambda path: path.write_text(page, encoding="utf-8"))
         console.print(f"page with the texts → {output}", markup=False, soft_wrap=True)
-
-
-def _content(cells: Sequence[Any]) -> Input:
-    """What stands in the cells of a row that is known to be sound: a text, two, or the words of one."""
-    from weft.data.records import Input
-    from weft.tokenization.words import join_words
-
-    if isinstance(cells[0], list):
-        text, words = join_words(cells[0])
-        return Input((text,), words=words)
-    return Input(tuple(cells))
+    if left := sum(1 for _ in inputs.rows):
+        console.print(f"{left:,} more rows are not shown; --limit takes more", style="yellow")
 
 
 def _check_page(output: Path) -> None:
@@ -102,8 +89,8 @@ def _check_page(output: Path) -> None:
 
 def _load(folder: Path, task: str) -> Network:
     from weft.errors import ConfigError
+    from weft.model.inputs import choose_tasks
     from weft.model.model import load
-    from weft.model.predict import choose_tasks
 
     network = load(folder, device="cpu").network
     try:

@@ -35,8 +35,9 @@ def predict(
     """
     from weft.cli.screen import console, counting, show_answers
     from weft.data.writing import check_output, write_rows
-    from weft.model.inputs import passes_note, predict_rows, read_inputs
+    from weft.model.inputs import read_inputs
     from weft.model.model import load
+    from weft.model.predict import passes_note, predict_rows
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
@@ -50,7 +51,7 @@ def predict(
         console.print(note, style="dim", markup=False)
     answers = predict_rows(network, inputs, scores)
     if output:
-        rows = write_rows(output, counting(answers, inputs.total, "rows"))
+        rows = write_rows(output, counting(answers, None, "rows"))
         console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)

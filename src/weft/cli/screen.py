@@ -26,7 +26,7 @@ def counting(items: Iterable[T], total: int | None, noun: str) -> Iterator[T]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield from progress.track(items, total=total, description=noun)
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from weft.corpus.loading import CorpusLoader
 from weft.data.dataset import Dataset
 from weft.data.records import Example, Prediction
-from weft.errors import DataError
+from weft.data.tables import RowSource
+from weft.errors import ConfigError, DataError
+from weft.model.gold import read_gold
+from weft.model.inputs import choose_tasks
 from weft.model.network import Network
 from weft.model.predict import WINDOW, score
 from weft.targets import Measures, Target
@@ -54,6 +61,43 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results
+
+
+def evaluate_data(
+    network: Network, data: RowSource | Mapping[str, RowSource], named: Sequence[str] | None = None
+) -> tuple[dict[str, TaskResult], list[str]]:
+    """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve.
+
+    `data` is for all tasks, or by task; sources that several tasks name are read once.
+    """
+    with TemporaryDirectory() as cache:
+        corpora = CorpusLoader(network.tokenizer, network.encoder.config.max_length, Path(cache))
+        rows: dict[str, Sequence[Example]] = {}
+        notes: list[str] = []
+        for source, names, all_needed in _sources(network, data, named):
+            tasks = {name: network.tasks[name] for name in names}
+            found, lacking = read_gold(tasks, source, corpora, all_needed=all_needed)
+            rows |= found
+            notes += lacking
+        return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}), notes
+
+
+def _sources(
+    network: Network, data: RowSource | Mapping[str, RowSource], named: Sequence[str] | None
+) -> list[tuple[RowSource, list[str], bool]]:
+    """Each source once, with the tasks to serve from it and whether it must serve all of them."""
+    if not isinstance(data, Mapping):
+        return [(data, choose_tasks(network, named), named is not None)]
+    choose_tasks(network, list(data))
+    names = choose_tasks(network, named) if named else list(data)
+    if missing := [name for name in names if name not in data]:
+        raise ConfigError(f"there is no data for the task {', '.join(missing)}; data was given for: {', '.join(data)}")
+    sources: dict[object, tuple[RowSource, list[str], bool]] = {}
+    for name in names:
+        source = data[name]
+        key = Path(source) if isinstance(source, str | os.PathLike) else id(source)
+        sources.setdefault(key, (source, [], True))[1].append(name)
+    return list(sources.values())
 
 
 def check_rows(task: str, target: Target, examples: Sequence[Example]) -> None:

@@ -1,34 +1,37 @@
-"""Predictions for a text, for lines of standard input, or for the rows of a file."""
+"""The one door for rows: what predict, evaluate and inspect read, each file opened once and each row built once."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import tee
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from weft.data.formats import Row, read_rows, read_stream, shown_columns
 from weft.data.records import Input
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.model.network import Network
-from weft.model.predict import choose_tasks, predict, shown
+from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.examples import read_input
 
-_LINES, _OPTION = Path("standard input"), Path("--text")
+Columns = tuple[str, ...]
+
+_LINES = Path("standard input")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The rows to answer, and which task reads which of their columns."""
+    """Rows with what each task reads of them; can be gone through once."""
 
-    rows: Callable[[], Iterable[Row]]
-    columns: dict[str, tuple[str, ...]]  # by task
-    total: int | None
-    source: Path
+    rows: Iterator[Row]
+    columns: dict[str, Columns]  # by task
+    read: Callable[[Row], dict[str, Input]]
     notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[tuple[Row, dict[str, Input]]]:
+        return ((row, self.read(row)) for row in self.rows)
 
 
 def read_inputs(
@@ -39,72 +42,116 @@ def read_inputs(
     text_pair: str | None = None,
     file: Path | None = None,
 ) -> Inputs:
-    """What is to be answered, from exactly one source; every row is looked at before any is answered."""
+    """What is to be answered, from exactly one source; a bad row is an error when it is reached, with its line."""
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
-        return Inputs(lambda: [Row(1, cells)], {name: tuple(cells) for name in names}, 1, _OPTION)
+        return _plain_texts(iter([Row(1, cells)]), names, tuple(cells))
     assert file is not None
     names = choose_tasks(network, tasks)
     if str(file) == "-" or file.suffix.lower() == ".txt":
-        return _read_lines(file, choose_tasks(network, tasks, pair=False))
-    return _read_table(file, {name: network.tasks[name] for name in names}, all_needed=bool(tasks))
+        rows = read_stream(sys.stdin.buffer, _LINES) if str(file) == "-" else read_rows(file)
+        return _plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
+    return _read_table(file, network, names, all_needed=bool(tasks))
 
 
-def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
-    """The input's own columns, each task's answer, and whether a text was cut, row by row."""
-    rows, again = tee(inputs.rows())
-    asked = ({name: _content(network.tasks[name], row, inputs) for name in inputs.columns} for row in again)
-    for row, answer in zip(rows, predict(network, asked), strict=True):
-        found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
-        answers = {**found, "truncated": answer.truncated}
-        own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
-        yield {**own, **answers}
+def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
+    """The tasks asked for, or all that read what there is to read; raises for names that are none."""
+    known = list(network.tasks)
+    unknown = [name for name in wanted or () if name not in network.tasks]
+    if unknown:
+        raise ConfigError(
+            *(f"this model has no task {name!r}; it has: {', '.join(known)}{nearest(name, known)}" for name in unknown)
+        )
+    chosen = list(wanted) if wanted else known
+    if pair is None:
+        return chosen
+    fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
+    if not wanted:  # a bare text has no spans to ask about
+        fitting = [name for name in fitting if not network.tasks[name].reads_spans or network.source_of(name)]
+    if not fitting or (wanted and len(fitting) < len(chosen)):
+        needed = "two texts (a pair)" if not pair else "one text"
+        which = [name for name in chosen if name not in fitting]
+        raise DataError(f"the task {', '.join(which)} reads {needed}, but received {'two' if pair else 'one'}")
+    return fitting
 
 
-def passes_note(network: Network, inputs: Inputs) -> str | None:
-    """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
-    keys = {
-        name: (network.conditioner.encoder_key(name), network.tasks[name].rows_per_example) for name in inputs.columns
-    }
-    passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
-    if passes == len(set(inputs.columns.values())):
+def lacking_spans(network: Network, inputs: Mapping[str, Input]) -> str | None:
+    """What is wrong where tasks ask about spans, but nothing says which, and no other task finds them."""
+    lost = [
+        name
+        for name, input in inputs.items()
+        if network.tasks[name].reads_spans and input.spans is None and network.source_of(name) is None
+    ]
+    if not lost:
         return None
-    kind = network.conditioning.to_dict()["kind"]
-    return f"{len(keys)} tasks need {passes} passes of the encoder, since {kind} or how they read tells them apart"
+    return (
+        f"the task {', '.join(lost)} asks about spans, but received a text without any; give a file that has them, or "
+        "train with spans_from = the task that finds them"
+    )
 
 
-def _read_lines(file: Path, names: list[str]) -> Inputs:
-    columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ("text",))
-    if str(file) != "-":
-        return Inputs(lambda: read_rows(file), columns, sum(1 for _ in read_rows(file)), file)
-    return Inputs(lambda: read_stream(sys.stdin.buffer, _LINES), columns, None, _LINES)
-
-
-def _read_table(file: Path, tasks: dict[str, Task], all_needed: bool) -> Inputs:
-    first = next(iter(read_rows(file)), None)
-    if first is None:
-        raise DataError("holds no rows", file=file)
+def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, Columns], list[str]]:
+    """The columns each task reads, for tasks whose columns the first row has, and what each of the others lacks."""
     wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
     missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
     problems = [
         f"task {name!r} reads the column {', '.join(map(repr, lack))}" for name, lack in missing.items() if lack
     ]
-    if not able or (problems and all_needed):
-        raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(first.columns)}", file=file)
-    needed = {columns: tasks[name] for name, columns in able.items()}
-    total = sum(all(read_input(task, row, file).texts for task in needed.values()) for row in read_rows(file))
-    notes = [f"left out: {problem}" for problem in problems]
+    return able, problems
+
+
+def left_out(problems: Sequence[str], columns: Iterable[str], source: Path, *, refuse: bool) -> list[str]:
+    """A note about each task that cannot be served, or where that is refused one error about all of them."""
+    if problems and refuse:
+        raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(columns)}", file=source)
+    return [f"left out: {problem}" for problem in problems]
+
+
+def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
+    """The row that decides about the columns, and all rows, it included."""
+    first = next(rows, None)
+    if first is None:
+        raise DataError("holds no rows", file=source)
+    return first, chain([first], rows)
+
+
+def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: Columns) -> Inputs:
+    """Rows of nothing but a text or two, in which a blank line is an empty text."""
+    return Inputs(
+        rows, dict.fromkeys(names, columns), lambda row: dict.fromkeys(names, Input(tuple(row.columns.values())))
+    )
+
+
+def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
+    first, rows = first_row(read_rows(file), file)
+    columns, problems = choose_columns(first, {name: network.tasks[name] for name in names})
+    notes = left_out(problems, first.columns, file, refuse=all_needed or not columns)
     notes += [
         f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
         for name in first.columns
-        if name in (*able, "truncated")
+        if name in (*columns, "truncated")
     ]
-    return Inputs(lambda: read_rows(file), able, total, file, tuple(notes))
+    return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
 
 
-def _content(task: Task, row: Row, inputs: Inputs) -> Input:
-    if inputs.source in (_LINES, _OPTION) or inputs.source.suffix.lower() == ".txt":  # a blank line is an empty text
-        return Input(tuple(row.columns.values()))
-    return read_input(task, row, inputs.source)
+def _row_reader(file: Path, network: Network, columns: Mapping[str, Columns]) -> Callable[[Row], dict[str, Input]]:
+    """The function from a row to what each task reads of it, built once for all tasks that read the same of it."""
+    readers: dict[object, list[str]] = {}
+    for name, read in columns.items():
+        task = network.tasks[name]
+        readers.setdefault((read, task.takes_words, name if task.reads_spans else None), []).append(name)
+
+    def read_row(row: Row) -> dict[str, Input]:
+        inputs: dict[str, Input] = {}
+        for names in readers.values():
+            try:
+                inputs |= dict.fromkeys(names, read_input(network.tasks[names[0]], row, file))
+            except DataError as error:
+                raise error.named(names) from None
+        if problem := lacking_spans(network, inputs):
+            raise DataError(problem, file=file, line=row.line)
+        return {name: inputs[name] for name in columns}
+
+    return read_row

@@ -21,8 +21,8 @@ from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.errors import ConfigError
 from weft.model.explained import check_explicable, explained_marks, explained_score
+from weft.model.inputs import choose_tasks
 from weft.model.network import Network
-from weft.model.predict import choose_tasks
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget

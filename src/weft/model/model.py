@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from weft.corpus.loading import CorpusLoader
-from weft.data.records import Example, Input, Prediction
+from weft.data.records import Input, Prediction
+from weft.data.tables import RowSource
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
 from weft.model.embed import TextEncoder, TextVectors
-from weft.model.evaluate import TaskResult, evaluate
+from weft.model.evaluate import TaskResult, evaluate_data
 from weft.model.folder import DOCUMENT, load_network, save_network
+from weft.model.inputs import choose_tasks
 from weft.model.inspect import Inspection, inspect
 from weft.model.network import Network
-from weft.model.predict import choose_tasks, predict, shown
-from weft.tasks.base.corpus import CorpusTask
-from weft.tasks.base.examples import read_examples
+from weft.model.predict import predict, shown
 from weft.tokenization.tokenizer import Text, check_texts
 
 
@@ -58,21 +57,20 @@ class Model:
         found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
         return found if task is None else [one[task] for one in found]
 
-    def evaluate(self, files: dict[str, str | os.PathLike[str] | Sequence[Example]]) -> dict[str, TaskResult]:
-        """Each task's result on the gold rows of a file, or on examples."""
-        choose_tasks(self.network, list(files))
-        with TemporaryDirectory() as cache:
-            loader = CorpusLoader(self.network.tokenizer, self.network.encoder.config.max_length, Path(cache))
+    def evaluate(
+        self, data: RowSource | Mapping[str, RowSource], task: str | Sequence[str] | None = None
+    ) -> dict[str, TaskResult]:
+        """The result of each task, by its name, on gold rows.
 
-            def rows_of(name: str, rows: str | os.PathLike[str] | Sequence[Example]) -> Sequence[Example]:
-                if not isinstance(rows, str | os.PathLike):
-                    return rows
-                task = self.network.tasks[name]
-                if isinstance(task, CorpusTask):
-                    return task.rows(loader, Path(rows))
-                return read_examples(name, task, Path(rows))
-
-            return evaluate(self.network, {name: rows_of(name, rows) for name, rows in files.items()})
+        `data` is a file's path, a table (pandas, polars, Arrow) or rows as dicts, for all tasks whose columns it has; a
+        warning names those that it has not. A dict gives each task data of its own. With `task`, one name or several,
+        only these are measured. A task that is named must find its columns.
+        """
+        named = [task] if isinstance(task, str) else task
+        results, notes = evaluate_data(self.network, data, named)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return results
 
     def embed(self, texts: Sequence[Text], **options: Any) -> np.ndarray | list[TextVectors]:
         """Vectors from the trained encoder; see `TextEncoder.embed`."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, tee
 from typing import Any
 
 import torch
 
 from weft.data.records import Input, Prediction
-from weft.errors import ConfigError, DataError, WeftError
+from weft.errors import DataError, WeftError
+from weft.model.inputs import Inputs, lacking_spans
 from weft.model.network import Network
-from weft.spec import nearest
 from weft.targets.base.annotations import spans_in
 from weft.tensors import Scores, batches_by_length
 from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.shared import SharedTokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
@@ -39,10 +41,11 @@ def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[A
     network.eval()
     remaining = iter(rows)
     while window := list(islice(remaining, WINDOW)):
+        tokenizer = SharedTokenizer(network.tokenizer)
         answers: list[dict[str, Prediction]] = [{} for _ in window]
         truncated = [False] * len(window)
         for asked in in_turn(network, window, answers):
-            for tokenized in groups(network, asked):
+            for tokenized in groups(network, asked, tokenizer):
                 for task, scores in score(network, tokenized).items():
                     for place, prediction in enumerate(network.targets[task].predictions(scores, tokenized[task])):
                         answers[place][task] = prediction
@@ -59,12 +62,8 @@ def in_turn(
     A task whose row comes without the spans it asks about reads those that another task has found by then.
     """
     sources = {task: network.source_of(task) for task in window[0] if any(row[task].spans is None for row in window)}
-    lost = [task for task, source in sources.items() if source is None and network.tasks[task].reads_spans]
-    if lost:
-        raise DataError(
-            f"the task {', '.join(lost)} asks about spans, but received a text without any; give a file that has "
-            "them, or train with spans_from = the task that finds them"
-        )
+    if problem := next(filter(None, (lacking_spans(network, row) for row in window)), None):
+        raise DataError(problem)
     waiting = {task: source for task, source in sources.items() if source is not None}
     first = [{task: input for task, input in row.items() if task not in waiting} for row in window]
     for row, asked in zip(window, first, strict=True):
@@ -80,11 +79,14 @@ def in_turn(
         ]
 
 
-def groups(network: Network, window: Sequence[Mapping[str, Input]]) -> list[dict[str, list[TokenizedExample]]]:
+def groups(
+    network: Network, window: Sequence[Mapping[str, Input]], tokenizer: Tokenizer
+) -> list[dict[str, list[TokenizedExample]]]:
     """The tasks that may share a pass, and what each makes of the rows: the same tokens."""
     found: dict[Any, dict[str, list[TokenizedExample]]] = {}
     for task in window[0]:
-        tokenized = network.encode(task, [row[task] for row in window])
+        inputs = [row[task] for row in window]
+        tokenized = network.tasks[task].encode(inputs, tokenizer, network.max_length(task))
         tokens = tuple(tuple(row.ids) for tokenized_example in tokenized for row in tokenized_example.rows)
         found.setdefault((network.conditioner.encoder_key(task), tokens), {})[task] = tokenized
     return list(found.values())
@@ -119,29 +121,30 @@ def check_finite(task: str, scores: Scores) -> None:
         )
 
 
-def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
-    """The tasks asked for, or all that read what there is to read; raises for names that are none."""
-    known = list(network.tasks)
-    unknown = [name for name in wanted or () if name not in network.tasks]
-    if unknown:
-        raise ConfigError(
-            *(f"this model has no task {name!r}; it has: {', '.join(known)}{nearest(name, known)}" for name in unknown)
-        )
-    chosen = list(wanted) if wanted else known
-    if pair is None:
-        return chosen
-    fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
-    if not wanted:  # a bare text has no marks to ask about
-        fitting = [name for name in fitting if not network.tasks[name].reads_spans or network.source_of(name)]
-    if not fitting or (wanted and len(fitting) < len(chosen)):
-        needed = "two texts (a pair)" if not pair else "one text"
-        which = [name for name in chosen if name not in fitting]
-        raise DataError(f"the task {', '.join(which)} reads {needed}, but received {'two' if pair else 'one'}")
-    return fitting
-
-
 def shown(prediction: Prediction, scores: bool) -> Prediction:
     """A prediction with or without the probabilities of all labels."""
     if scores or isinstance(prediction, list):
         return prediction
     return {key: value for key, value in prediction.items() if key != "scores"}
+
+
+def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
+    """The input's own columns, each task's answer, and whether a text was cut, row by row."""
+    rows, again = tee(inputs)
+    for (row, _), answer in zip(rows, predict(network, (asked for _, asked in again)), strict=True):
+        found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
+        answers = {**found, "truncated": answer.truncated}
+        own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
+        yield {**own, **answers}
+
+
+def passes_note(network: Network, inputs: Inputs) -> str | None:
+    """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
+    keys = {
+        name: (network.conditioner.encoder_key(name), network.tasks[name].rows_per_example) for name in inputs.columns
+    }
+    passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
+    if passes == len(set(inputs.columns.values())):
+        return None
+    kind = network.conditioning.to_dict()["kind"]
+    return f"{len(keys)} tasks need {passes} passes of the encoder, since {kind} or how they read tells them apart"
