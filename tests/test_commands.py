@@ -24,7 +24,8 @@ from weft.checkpoints.safetensors import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
 from weft.model.devices import choose_device
-from weft.reports.terminal import verdict
+from weft.reports.record import RunRecord
+from weft.reports.summary import verdict
 from weft.training.progress import Callback, ProgressCallback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -156,7 +157,7 @@ def test_train_prints_the_results_of_the_report_and_where_they_are(trained: Trai
         assert row[:3] == [name, result["metric"], f"{value:.3f}"]
         assert row[-2:] == [str(result["rows"]), part]
     said = " ".join(trained.done.out.split())
-    assert all(" ".join(sentence.split()) in said for sentence in verdict(record))
+    assert all(" ".join(sentence.split()) in said for sentence in verdict(RunRecord.from_dict(record)))
     page = trained.folder / "report.html"
     assert f"model and report: {trained.folder} (open {page})" in trained.done.err
 

@@ -28,6 +28,7 @@ import weft
 from weft.cli import main as cli
 from weft.errors import DataError
 from weft.reports.card import render_card
+from weft.reports.record import RunRecord
 from weft.reports.run_page import render
 from weft.training.progress import Callback
 
@@ -329,7 +330,7 @@ def test_the_record_names_kind_metric_rows_and_part_of_each_task(finished: Finis
     assert task["rows"] == {"train": SIZES["train"], "dev": SIZES["dev"], "test": SIZES["test"] * (part == "test")}
     assert task["reported_on"] == part
     assert task["result"]["rows"] == SIZES[part]
-    assert "samples" not in task
+    assert task["samples"] == []
 
 
 def test_the_record_says_with_what_and_how_the_run_went(finished: Finished) -> None:
@@ -668,14 +669,16 @@ def test_the_weights_best_for_each_task_are_kept_with_their_own_calibration(
 def test_without_baselines_there_are_none_and_the_gain_is_told_of_no_task(finished: Finished, opposed: Path) -> None:
     report = read_json(opposed / "report.json")
     assert all(task["result"]["baselines"] == {} for task in report["tasks"].values())
-    assert (opposed / "report.html").read_text(encoding="utf-8") == render(report)
-    row = render_card(report).split("## Results")[1].split("\n| `mood` |")[1].split("\n")[0]
+    assert (opposed / "report.html").read_text(encoding="utf-8") == render(RunRecord.from_dict(report))
+    row = render_card(RunRecord.from_dict(report)).split("## Results")[1].split("\n| `mood` |")[1].split("\n")[0]
     assert row.count("–") == 2
 
 
 def test_page_and_card_are_those_of_the_record(finished: Finished) -> None:
-    assert (finished.folder / "report.html").read_text(encoding="utf-8") == render(finished.report)
-    assert (finished.folder / "README.md").read_text(encoding="utf-8") == render_card(finished.report)
+    assert (finished.folder / "report.html").read_text(encoding="utf-8") == render(RunRecord.from_dict(finished.report))
+    assert (finished.folder / "README.md").read_text(encoding="utf-8") == render_card(
+        RunRecord.from_dict(finished.report)
+    )
 
 
 def test_weft_evaluate_measures_on_the_test_rows_and_where_there_are_none_on_the_dev_rows(
@@ -758,14 +761,14 @@ def test_no_text_of_the_data_is_written_or_printed_unless_asked_for(
 def test_as_many_texts_as_asked_for_are_shown_with_what_was_marked_and_found(
     secretive: Callable[..., Path], capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    folder = secretive(samples=2)
+    folder = secretive(report_texts=2)
     assert secrets("".join(capfd.readouterr()).encode()) == []
     shown = {path.name: found for path in folder.rglob("*") if path.is_file() and (found := secrets(path.read_bytes()))}
     names = ["zqdev1qz", "zqdev2qz", "zqtest1qz", "zqtest2qz"]
     assert shown == {"report.json": names, "report.html": names}
     assert b"contains texts of the data" in (folder / "report.html").read_bytes()
     report = read_json(folder / "report.json")
-    assert [name for name, task in report["tasks"].items() if "samples" in task] == ["tags", "spans", "tags_dev"]
+    assert [name for name, task in report["tasks"].items() if task["samples"]] == ["tags", "spans", "tags_dev"]
     for name, part in (("tags", "test"), ("spans", "test"), ("tags_dev", "dev")):
         rows = secret_rows(part)[1:3]
         answers = predict(folder, tmp_path / f"{part}.jsonl", tmp_path / "answers.jsonl")[1:3]

@@ -10,27 +10,25 @@ import random
 import re
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from weft.data.records import Gold, Prediction
+from weft.errors import CheckpointError
 from weft.model.evaluate import TaskResult
-from weft.reports.card import code, render_card
-from weft.reports.run_page import render, smooth
-from weft.reports.svg import (
-    Dot,
-    Series,
-    confusion_matrix,
-    dot_chart,
-    line_chart,
-    nice_ticks,
-    reliability_diagram,
-    shorten,
-)
-from weft.reports.terminal import listed, read_rows, results_table, verdict
+from weft.reports import card, run_page, summary, terminal
+from weft.reports.card import code
+from weft.reports.charts import Dot, Series, dot_chart, line_chart, reliability_diagram
+from weft.reports.matrix import confusion_matrix
+from weft.reports.record import VERSION, RunRecord, read_record
+from weft.reports.summary import listed
+from weft.reports.svg import nice_ticks, shorten
+from weft.reports.training_section import smooth
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
@@ -40,6 +38,22 @@ from weft.targets.spans import SpansTarget
 Record = dict[str, Any]
 HOSTILE = '<script>alert("&")</script>'
 VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
+
+
+def render(record: Record) -> str:
+    return run_page.render(RunRecord.from_dict(record))
+
+
+def render_card(record: Record) -> str:
+    return card.render_card(RunRecord.from_dict(record))
+
+
+def results_table(record: Record) -> Table:
+    return terminal.results_table(RunRecord.from_dict(record))
+
+
+def verdict(record: Record) -> list[str]:
+    return summary.verdict(RunRecord.from_dict(record))
 
 
 def label_task(
@@ -256,8 +270,8 @@ def test_the_numbers_of_the_page_table_and_card_are_the_records(tasks: Record) -
         "151.2 s",
         "1,200.5 MiB",
         "123,456",
-        "4,321",
-        f"{4321 / 151.2:.1f} rows/s",
+        "3,774 rows",
+        f"1.1 passes, {4321 / 151.2:.1f} rows/s",
         "55%",
         "seed 13",
     ):
@@ -285,6 +299,40 @@ def test_names_that_look_like_markup_stay_text(tasks: Record) -> None:
 
 def verdict_of_card(card: str) -> str:
     return card.split("## Results")[1].split("## Use")[0]
+
+
+def test_a_record_written_down_and_read_again_is_the_same(tasks: Record, tmp_path: Path) -> None:
+    record = RunRecord.from_dict(make_record(tasks))
+    (tmp_path / "report.json").write_text(json.dumps(record.to_dict()), encoding="utf-8")
+    again = read_record(tmp_path)
+    assert again == record
+    assert json.loads((tmp_path / "report.json").read_text())["version"] == VERSION == 2
+    assert again.tasks["urgency"].name == "urgency"
+
+
+def test_a_report_without_a_version_is_read_as_the_first_one(tasks: Record) -> None:
+    old = make_record(tasks)
+    assert "version" not in old
+    assert RunRecord.from_dict(old) == RunRecord.from_dict({**old, "version": 2})
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None])
+def test_a_report_of_an_unknown_version_is_refused_by_name(tasks: Record, version: Any) -> None:
+    with pytest.raises(CheckpointError, match=r"report.json has version .*; this weft reads versions 1 to 2"):
+        RunRecord.from_dict({**make_record(tasks), "version": version}, "report.json")
+
+
+def test_a_report_that_is_damaged_is_refused_with_the_part_and_without_its_content(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"report.json cannot be read"):
+        read_record(tmp_path)
+    (tmp_path / "report.json").write_text("[1]")
+    with pytest.raises(CheckpointError, match="holds no record of a run"):
+        read_record(tmp_path)
+    damaged = {"seed": 1, "tasks": {"a": {"rows": {"train": "a patient's words"}}}}
+    (tmp_path / "report.json").write_text(json.dumps(damaged))
+    with pytest.raises(CheckpointError, match=r"tasks\.a\.rows\.train: ") as refused:
+        read_record(tmp_path)
+    assert "patient" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -328,8 +376,8 @@ def test_hidden_words_are_told_by_their_perplexity_beside_that_of_counting() -> 
     assert verdict(record) == [sentence]
     words = " ".join(Features(render(record)).words)
     assert sentence in words
-    assert "How sure" not in words  # on a scale up to 1 there would be nothing to see
-    assert "Clearly" not in words
+    assert "Values with" not in words  # on a scale up to 1 there would be nothing to see
+    assert "clearly" not in words
     assert "| 0.011 | 0.010 to 0.011 | 0.00142 |" in render_card(
         record
     )  # where three decimals would show next to nothing
@@ -355,7 +403,7 @@ def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Re
     words = " ".join(reader.words)
     for place, name in (("inside", "inside another"), ("outside", "holding others"), ("flat", "neither")):
         assert re.search(rf"{name}\s+{nested[place]:.3f}\s+60", words)
-    assert "Spans in spans" not in render(make_record({"topics": tasks["topics"]}))
+    assert "Recall of nested spans" not in render(make_record({"topics": tasks["topics"]}))
     assert ".k0" not in render(make_record({"topics": tasks["topics"]}))
 
 
@@ -379,11 +427,11 @@ def test_samples_are_painted_gold_above_found() -> None:
     painted = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'<p class="text marked".*?</p>', page, re.DOTALL)]
     assert [unescape(one) for one in painted] == [text, text, "plain", "plain"]
     gold, found = (part for part in page.split('<p class="which">')[1:3])
-    assert gold.startswith("Gold")
+    assert gold.startswith("True")
     assert re.findall('data-label="(.*?)"', gold) == ["DNA", "protein"]
-    assert found.startswith("Found")
+    assert found.startswith("Predicted")
     assert re.findall('data-label="(.*?)"', found) == ["new"]  # a label that no table knows has a look, too
-    assert "0 of 2 found; 1 more that are not in the data." in page
+    assert "0 of 2 found; 1 more that are not true." in page
     assert "contains texts of the data" in page
 
 
@@ -412,7 +460,7 @@ def test_the_verdict_calls_a_difference_clear_only_when_the_interval_excludes_th
         "On the test rows, up clearly beats TF-IDF; same and edge are not clearly different from TF-IDF;"
         " down is clearly worse than TF-IDF; alone was not compared with TF-IDF."
     ]
-    standings = [row.against(row.simple) for row in read_rows(record)]
+    standings = [task.against(task.baseline) for task in RunRecord.from_dict(record).tasks.values()]
     assert standings == ["better", "unclear", "unclear", "worse", "unknown"]
 
 
@@ -426,7 +474,7 @@ def test_the_verdict_warns_of_what_a_number_alone_hides() -> None:
     }
     assert verdict(record)[0].startswith("On rows not trained on, sure and chosen clearly beat TF-IDF; weak is not")
     assert verdict(record)[1:] == [
-        "weak has not been shown to beat the commonest answer: 0.300 (0.150 to 0.450) against 0.200.",
+        "weak has not been shown to beat the majority class: 0.300 (0.150 to 0.450) against 0.200.",
         "weak was measured on only 40 rows: its interval, 0.150 to 0.450, is wide.",
         "Confidence in sure is off by 0.140 on average: do not read it as a probability.",
         "chosen was measured on the dev rows that also chose the weights: expect less on new texts.",
@@ -445,15 +493,13 @@ def test_a_task_name_is_no_markup_in_the_terminal() -> None:
 
 
 def test_a_matrix_shows_every_count_and_stays_usable_with_77_labels() -> None:
-    labels = [f"a_rather_long_label_name_{place}" for place in range(77)]
+    labels = [f"a_rather_long_label_name_{index}" for index in range(77)]
     counts = [[1000 + row if row == column else (row * column) % 7 // 6 for column in range(77)] for row in range(77)]
-    svg = confusion_matrix(labels, counts, "title")
-    texts = ["".join(one.itertext()) for one in ElementTree.fromstring(svg).iter("text")]
-    assert all(str(1000 + row) in texts for row in range(77))
-    assert sum(one == "1" for one in texts) == sum(row.count(1) for row in counts)
-    assert labels[76] in shown(svg)  # as a tooltip
-    assert float(ElementTree.fromstring(svg).attrib["width"]) < 1100
-    assert len(svg) < 1_000_000
+    markup = confusion_matrix(labels, counts, "title")
+    cells = re.findall(r"<td[^>]*>(\d*)</td>", markup)
+    assert cells == [str(count) if count else "" for row in counts for count in row]
+    assert markup.count(f'title="{labels[76]}"') == 2  # above its column and beside its line
+    assert len(markup) < 1_000_000
 
 
 def test_a_line_chart_stays_within_its_frame_and_tells_series_apart_without_colour() -> None:

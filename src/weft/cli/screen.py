@@ -40,10 +40,11 @@ def show_run(folder: Path) -> None:
     """The results of a finished run, and where they are."""
     from rich.markup import escape
 
-    from weft.checkpoints.hf import read_json
-    from weft.reports.terminal import results_table, verdict
+    from weft.reports.record import read_record
+    from weft.reports.summary import verdict
+    from weft.reports.terminal import results_table
 
-    record = read_json(folder / "report.json")
+    record = read_record(folder)
     output.print(results_table(record))
     for sentence in verdict(record):
         output.print(sentence)

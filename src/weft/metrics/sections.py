@@ -49,12 +49,12 @@ class ConfusionMatrix(Section):
 
 @dataclass(frozen=True)
 class Calibration(Section):
-    """(mean confidence, accuracy, rows) of each bin, and the expected calibration error."""
+    """(mean confidence, accuracy, rows) of each bin, and the expected calibration error, if measured."""
 
     kind: ClassVar[str] = "calibration"
 
     bins: Sequence[tuple[float, float, int]]
-    error: float
+    error: float | None = None
 
 
 @dataclass(frozen=True)

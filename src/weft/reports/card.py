@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from weft.reports.record import EncoderRecord, RunRecord, TaskRecord
+from weft.reports.summary import interval_in_words, number, verdict
 from weft.reports.svg import FORBIDDEN
-from weft.reports.terminal import Row, number, read_rows, simple_names, span, verdict
 
 
-def render_card(record: Mapping[str, Any]) -> str:
+def render_card(record: RunRecord) -> str:
     """The card of a run's record, without any of the users' texts."""
-    rows = read_rows(record)
-    tasks: Mapping[str, Any] = record.get("tasks", {})
+    tasks = list(record.tasks.values())
     parts = [
-        f"# {', '.join(code(row.task) for row in rows)}",
-        _about(record, rows),
+        f"# {', '.join(code(task.name) for task in tasks)}",
+        _about(record),
         "## Tasks",
-        "\n".join(_task(name, task) for name, task in tasks.items()),
+        "\n".join(map(_task, tasks)),
         "## Results",
-        _results(rows),
+        _results(tasks),
         "\n".join(f"- {escaped(sentence)}" for sentence in verdict(record)),
         "## Use",
-        _use(rows),
+        _use(tasks),
         "## Limits",
-        _limits(rows),
+        _limits(tasks),
         "## Training",
         _training(record),
     ]
-    if record.get("config"):
-        parts.append(fenced(record["config"], "toml"))
+    if record.config:
+        parts.append(fenced(record.config, "toml"))
     return FORBIDDEN.sub("�", "\n\n".join(parts)) + "\n"
 
 
@@ -54,68 +53,62 @@ def fenced(words: str, language: str) -> str:
     return f"{fence}{language}\n{words.rstrip()}\n{fence}"
 
 
-def _about(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    encoder = record.get("encoder") or {}
-    base = f"the encoder {code(str(encoder['name']))}" if encoder.get("name") else "one encoder"
-    size = f" ({encoder['parameters'] / 1e6:.1f} million weights)" if encoder.get("parameters") else ""
-    count = "one task" if len(rows) == 1 else f"{len(rows)} tasks"
-    version = f" {record['weft']}" if record.get("weft") else ""
+def _about(record: RunRecord) -> str:
+    encoder = record.encoder or EncoderRecord()
+    base = f"the encoder {code(encoder.name)}" if encoder.name else "one encoder"
+    size = f" ({encoder.parameters / 1e6:.1f} million weights)" if encoder.parameters else ""
+    count = "one task" if len(record.tasks) == 1 else f"{len(record.tasks)} tasks"
+    version = f" {record.weft}" if record.weft else ""
     return f"A weft{version} model: {base}{size}, trained for {count}."
 
 
-def _task(name: str, task: Mapping[str, Any]) -> str:
-    labels = task.get("result", {}).get("measures", {}).get("details", {}).get("labels", ())
-    kind = task.get("kind", "").replace("_", " ")
-    answers = (
-        f"; {len(labels)} labels: {', '.join(code(label) for label in labels)}" if labels else "; answers with a number"
-    )
-    return f"- {code(name)}: {kind}{answers}"
+def _task(task: TaskRecord) -> str:
+    labels = task.labels
+    names = f"; {len(labels)} labels: {', '.join(map(code, labels))}" if labels else ""
+    return f"- {code(task.name)}: {task.kind.replace('_', ' ')}{names}"
 
 
-def _results(rows: Sequence[Row]) -> str:
-    headings = ("task", "metric", "value", "95 % interval", "majority", simple_names(rows), "rows")
-    lines = [headings, ("---", "---", *["---:"] * 5)]
-    for row in rows:
-        numbers = (number(row.value), span(row.interval), number(row.majority), number(row.simple))
-        lines.append((code(row.task), code(row.metric), *numbers, f"{row.rows:,} {row.part}"))
+def _results(tasks: Sequence[TaskRecord]) -> str:
+    lines: list[tuple[str, ...]] = [("task", "metric", "value", "95 % interval", "majority", "baseline", "rows")]
+    lines.append(("---", "---", *["---:"] * 5))
+    for task in tasks:
+        baseline = "–" if task.baseline is None else f"{number(task.baseline)} ({task.baseline_name})"
+        numbers = (number(task.value), interval_in_words(task.interval), number(task.majority), baseline)
+        lines.append((code(task.name), code(task.chosen), *numbers, f"{task.result.rows:,} {task.reported_on}"))
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def _use(rows: Sequence[Row]) -> str:
+def _use(tasks: Sequence[TaskRecord]) -> str:
     shell = fenced('weft predict FOLDER --text "…"', "sh")
-    task = json.dumps(rows[0].task, ensure_ascii=False) if rows else "None"
-    python = fenced(f'import weft\n\nmodel = weft.load("FOLDER")\nmodel.predict(["…"], task={task})', "python")
+    name = json.dumps(tasks[0].name, ensure_ascii=False) if tasks else "None"
+    python = fenced(f'import weft\n\nmodel = weft.load("FOLDER")\nmodel.predict(["…"], task={name})', "python")
     return f"{shell}\n\n{python}\n\nA task that reads two texts takes `--text-pair` too, and a tuple of two in Python."
 
 
-def _limits(rows: Sequence[Row]) -> str:
-    where = "; ".join(f"{code(row.task)} on {row.rows:,} {row.part} rows" for row in rows)
+def _limits(tasks: Sequence[TaskRecord]) -> str:
+    where = "; ".join(f"{code(task.name)} on {task.result.rows:,} {task.reported_on} rows" for task in tasks)
     return (
         f"Measured: {where}. Not tested anywhere else: on texts of another source, time or language expect less, and"
-        " measure again (`weft evaluate FOLDER --data FILE`). The intervals come from drawing the same rows again and"
+        " measure again (`weft evaluate FOLDER --data FILE`). The intervals come from resampling the same rows and"
         " do not cover another seed. Whoever decides about people with these answers should look at the errors first."
     )
 
 
-def _training(record: Mapping[str, Any]) -> str:
-    facts = [f"- seed {record['seed']}"] if "seed" in record else []
-    encoder = record.get("encoder") or {}
-    if "layers" in encoder and "width" in encoder:
-        facts.append(
-            f"- encoder {code(str(encoder.get('name', '')))}: {encoder['layers']} layers, {encoder['width']} wide"
-        )
-    if record.get("conditioning"):
-        facts.append(f"- conditioning {code(str(record['conditioning']))}")
-    for name, task in record.get("tasks", {}).items():
-        if sizes := ", ".join(f"{count:,} {part}" for part, count in task.get("rows", {}).items()):
+def _training(record: RunRecord) -> str:
+    facts = [f"- seed {record.seed}"] if record.seed is not None else []
+    encoder = record.encoder or EncoderRecord()
+    if encoder.layers and encoder.width:
+        facts.append(f"- encoder {code(encoder.name)}: {encoder.layers} layers, {encoder.width} wide")
+    if record.conditioning:
+        facts.append(f"- conditioning {code(record.conditioning)}")
+    for name, task in record.tasks.items():
+        if sizes := ", ".join(f"{count:,} {part}" for part, count in task.rows.items()):
             facts.append(f"- rows of {code(name)}: {sizes}")
-    if record.get("seconds"):
-        where = (
-            f" on {record['device']} in {record['precision']}" if "device" in record and "precision" in record else ""
-        )
-        facts.append(f"- {record['seconds']:,.0f} s{where}")
-    if record.get("created"):
-        facts.append(f"- {escaped(str(record['created']))}")
+    if record.seconds:
+        where = f" on {record.device} in {record.precision}" if record.device and record.precision else ""
+        facts.append(f"- {record.seconds:,.0f} s{where}")
+    if record.created:
+        facts.append(f"- {escaped(record.created)}")
     return "\n".join(facts)
 
 

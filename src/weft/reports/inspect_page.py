@@ -13,8 +13,8 @@ from weft.model.inspect import Inspection, ReadRow, ReadText, Word, continues
 from weft.reports.spans import STYLE as MARKS
 from weft.reports.spans import TEXT_STYLE, Look, Mark, legend, looks_of, paint, table, visible
 from weft.reports.style import STYLE as BASE
+from weft.reports.summary import listed
 from weft.reports.svg import PALETTE, clean, colour
-from weft.reports.terminal import listed
 
 FAINT = 0.05  # of the strongest word; what is below stays bare
 MARKED = 0.15  # of the strongest word; words below have no mark, which nobody could read in a long text

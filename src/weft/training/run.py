@@ -44,6 +44,15 @@ from weft.model.model import Model, load
 from weft.model.network import Network, check_losses, check_sources
 from weft.model.predict import predict
 from weft.reports.card import render_card
+from weft.reports.record import (
+    AnnotatedText,
+    BestRecord,
+    EncoderRecord,
+    EvaluationRecord,
+    ResultRecord,
+    RunRecord,
+    TaskRecord,
+)
 from weft.reports.run_page import render
 from weft.targets.base.annotations import spans_in
 from weft.tasks.base.corpus import CorpusTask
@@ -187,13 +196,11 @@ class Run:
         network = self._calibrated("overall")
         results = self._measure(network)
         record = self._record(state, results, network)
-        for name, samples in self._samples(network).items():
-            record["tasks"][name]["samples"] = samples
         save_network(network, self.folder)
         self._write_for_others(network)
         documents = {
             "metrics.json": to_json({name: result.measures.scores for name, result in results.items()}),
-            "report.json": to_json(record),
+            "report.json": to_json(record.to_dict()),
             "report.html": render(record),
             "README.md": render_card(record),
         }
@@ -245,20 +252,17 @@ class Run:
     def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
         return measure_baselines(network.targets[name], self.data[name].train, rows, network.tasks[name].reads_corpus)
 
-    def _samples(self, network: Network) -> dict[str, list[dict[str, Any]]]:
-        """The first texts in which anything is marked, with what was found, as far as the config asks for them."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for name, task in network.tasks.items():
-            if not task.takes_words or task.reads_spans:
-                continue
-            rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
-            if rows:
-                answers = predict(network, [{name: row} for row in rows])
-                found[name] = [
-                    {"text": row.texts[0], "gold": row.gold, "found": spans_in(answer.predictions[name])}
-                    for row, answer in zip(rows, answers, strict=True)
-                ]
-        return found
+    def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
+        """The first texts of a task in which anything is marked, as far as the config asks for them."""
+        if not network.tasks[name].takes_words or network.tasks[name].reads_spans:
+            return []
+        rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
+        answers = predict(network, [{name: row} for row in rows]) if rows else ()
+        spans = [spans_in(answer.predictions[name]) for answer in answers]
+        return [
+            AnnotatedText.model_validate({"text": row.texts[0], "gold": row.gold, "found": found})
+            for row, found in zip(rows, spans, strict=True)
+        ]
 
     def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
@@ -271,52 +275,55 @@ class Run:
             else:
                 save_network(self._calibrated(name), folder)
 
-    def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> dict[str, Any]:
-        """Everything a report shows, as plain data without any text of the users'."""
-        config = network.encoder.config
-        return {
-            "weft": version("weft"),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seed": self.experiment.seed,
-            "encoder": {
-                "name": self.experiment.encoder.name if self.experiment.encoder.scratch is None else "from scratch",
-                "layers": config.num_hidden_layers,
-                "width": config.hidden_size,
-                "parameters": sum(p.numel() for p in network.encoder.parameters()),
-            },
-            "conditioning": network.conditioning.to_dict()["kind"],
-            "device": str(self.accelerator.device),
-            "precision": self.accelerator.mixed_precision.replace("no", "fp32"),
-            "seconds": state.seconds,
-            "peak_memory_mib": peak_memory(),
-            "tokens": state.tokens,
-            "rows": state.rows,
-            "padding_saved": 1 - state.tokens / state.padded,
-            "stopped": state.stopped,
-            "best": self._best(state),
-            "tasks": {name: self._task_record(name, result) for name, result in results.items()},
-            "history": state.history,
-            "loss_history": state.loss_history,
-            "data": str(self.base.resolve()),
-            "config": (self.folder / CONFIG).read_text(encoding="utf-8"),
-        }
+    def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
+        """Everything a report shows, without any text of the users' but for those the config asks for."""
+        config, choice = network.encoder.config, self.experiment.encoder
+        return RunRecord(
+            weft=version("weft"),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seed=self.experiment.seed,
+            encoder=EncoderRecord(
+                name=choice.name if choice.scratch is None else "from scratch",
+                layers=config.num_hidden_layers,
+                width=config.hidden_size,
+                parameters=sum(p.numel() for p in network.encoder.parameters()),
+            ),
+            conditioning=network.conditioning.to_dict()["kind"],
+            device=str(self.accelerator.device),
+            precision=self.accelerator.mixed_precision.replace("no", "fp32"),
+            seconds=state.seconds,
+            peak_memory_mib=peak_memory(),
+            tokens=state.tokens,
+            rows=state.rows,
+            padding_saved=1 - state.tokens / state.padded,
+            stopped=state.stopped,
+            best=self._best(state),
+            tasks={name: self._task_record(name, result, network) for name, result in results.items()},
+            history=tuple(EvaluationRecord.model_validate(entry) for entry in state.history),
+            loss_history=tuple(state.loss_history),
+            data=str(self.base.resolve()),
+            config=(self.folder / CONFIG).read_text(encoding="utf-8"),
+        )
 
-    def _best(self, state: TrainingState) -> dict[str, Any]:
+    def _best(self, state: TrainingState) -> dict[str, BestRecord]:
         chosen = state.best["overall"]["step"]
+        folders = {name: "." if best["step"] == chosen else f"best/{name}" for name, best in state.best.items()}
         return {
-            name: best if name == "overall" else {**best, "folder": "." if best["step"] == chosen else f"best/{name}"}
+            name: BestRecord.model_validate(best if name == "overall" else {**best, "folder": folders[name]})
             for name, best in state.best.items()
         }
 
-    def _task_record(self, name: str, result: TaskResult) -> dict[str, Any]:
+    def _task_record(self, name: str, result: TaskResult, network: Network) -> TaskRecord:
         splits = self.data[name]
-        return {
-            "kind": self.experiment.tasks[name].to_dict()["kind"],
-            "metric": result.metric,
-            "rows": {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
-            "reported_on": splits.report[0],
-            "result": result.to_dict(),
-        }
+        return TaskRecord(
+            name=name,
+            kind=self.experiment.tasks[name].to_dict()["kind"],
+            metric=result.metric,
+            rows={"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
+            reported_on=splits.report[0],
+            result=ResultRecord.model_validate(result.to_dict()),
+            samples=tuple(self._samples(network, name)),
+        )
 
 
 def load_source(experiment: Experiment, base: Path) -> TextEncoder:

@@ -1,0 +1,261 @@
+"""What is kept of a run: `report.json` with its types, from which the page, the card and the table are made.
+
+    RunRecord ─┬─ tasks: TaskRecord ── result: ResultRecord
+               ├─ encoder: EncoderRecord
+               ├─ best: BestRecord
+               └─ history: EvaluationRecord
+
+A number that was not measured, or is not finite, is None. Files without a version are read as version 1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from weft.errors import CheckpointError
+from weft.metrics.sections import Section
+from weft.reports.details import sections_from
+
+VERSION = 2  # of the layout of report.json
+BASELINES = {"tfidf": "TF-IDF", "lookup": "lookup"}  # beside the majority class: how people call them
+
+Standing = Literal["better", "unclear", "worse", "unknown"]
+Interval = tuple[float, float]
+AnnotatedSpan = tuple[int, int, str]
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _finite_ends(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) and all(_finite(end) is not None for end in value) else None
+
+
+def _span(value: Any) -> Any:
+    return (value["start"], value["end"], value["label"]) if isinstance(value, Mapping) else tuple(value)[:3]
+
+
+Number = Annotated[float | None, BeforeValidator(_finite)]
+Ends = Annotated[Interval | None, BeforeValidator(_finite_ends)]
+Spans = tuple[Annotated[AnnotatedSpan, BeforeValidator(_span)], ...]
+
+
+class Part(BaseModel):
+    """A part of a record. What a file has None for counts as missing, so that defaults hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_none(cls, data: Any) -> Any:
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class MeasuresRecord(Part):
+    """Scores by metric, their 95 % bootstrap intervals, and what is shown beside."""
+
+    scores: dict[str, Number] = {}
+    intervals: dict[str, Ends] = {}
+    details: dict[str, Any] = {}
+
+
+class ResultRecord(Part):
+    """One task's measures on some rows, and what baselines reach on the same."""
+
+    metric: str = ""  # the metric that weights are chosen by
+    rows: int = 0
+    measures: MeasuresRecord = MeasuresRecord()
+    baselines: dict[str, dict[str, Number]] = {}
+
+
+class AnnotatedText(Part):
+    """A text of the data with its true and its predicted spans."""
+
+    text: str
+    gold: Spans = ()
+    found: Spans = ()
+
+
+class TaskRecord(Part):
+    """One task: its rows, and its chosen metric beside its baselines."""
+
+    name: str = Field("", exclude=True)  # the key in `RunRecord.tasks`
+    kind: str = ""
+    metric: str = ""
+    rows: dict[str, int] = {}  # of each part: train, dev, test
+    reported_on: str = "test"  # the part that was measured
+    result: ResultRecord = ResultRecord()
+    samples: tuple[AnnotatedText, ...] = ()  # texts of users, only where the config asks for them
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the task's kind shows of it."""
+        details = self.result.measures.details
+        spans = "nested" in details or "lookup" in self.result.baselines
+        return sections_from(details, self.calibration_error, spans)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels it may give, none where it gives no labels."""
+        return tuple(self.result.measures.details.get("labels", ()))
+
+    @property
+    def chosen(self) -> str:
+        """The metric that weights are chosen by."""
+        return self.result.metric or self.metric
+
+    @property
+    def value(self) -> float | None:
+        return self.result.measures.scores.get(self.chosen)
+
+    @property
+    def interval(self) -> Interval | None:
+        return self.result.measures.intervals.get(self.chosen)
+
+    @property
+    def majority(self) -> float | None:
+        return self.result.baselines.get("majority", {}).get(self.chosen)
+
+    @property
+    def baseline_key(self) -> str:
+        """The baseline beside the majority class: `tfidf`, or `lookup` where words are asked about."""
+        return next((key for key in BASELINES if key in self.result.baselines), "tfidf")
+
+    @property
+    def baseline_name(self) -> str:
+        return BASELINES[self.baseline_key]
+
+    @property
+    def baseline(self) -> float | None:
+        return self.result.baselines.get(self.baseline_key, {}).get(self.chosen)
+
+    @property
+    def gain(self) -> float | None:
+        """How much better than the majority class."""
+        return None if self.value is None or self.majority is None else self.value - self.majority
+
+    @property
+    def calibration_error(self) -> float | None:
+        return self.result.measures.scores.get("calibration_error")
+
+    @property
+    def perplexities(self) -> tuple[float, float | None] | None:
+        """At masked words: the model's own, and that of the tokens' frequency."""
+        own = self.result.measures.scores.get("perplexity")
+        return None if own is None else (own, self.result.baselines.get("majority", {}).get("perplexity"))
+
+    def against(self, baseline: float | None) -> Standing:
+        """`better` or `worse` only where the whole interval lies on that side of the baseline."""
+        if baseline is None or self.value is None:
+            return "unknown"
+        if self.interval is None:
+            return "unclear"
+        low, high = self.interval
+        return "better" if low > baseline else "worse" if high < baseline else "unclear"
+
+
+class EncoderRecord(Part):
+    """Which encoder, and how large."""
+
+    name: str = ""
+    layers: int | None = None
+    width: int | None = None
+    parameters: int | None = None
+
+
+class BestRecord(Part):
+    """Where the weights that were best, overall or for a task, come from."""
+
+    step: int | None = None
+    phase: int | None = None
+    epoch: int | None = None
+    value: Number = None
+    folder: str | None = None
+
+
+class EvaluationRecord(Part):
+    """What was measured on the dev rows after an epoch."""
+
+    step: int
+    phase: int | None = None
+    epoch: int | None = None
+    losses: dict[str, Number] = {}
+    learning_rate: Number = None
+    dev: dict[str, Number] = {}  # each task's chosen metric
+    scores: dict[str, dict[str, Number]] = {}
+    overall: Number = None
+    agreement: dict[str, Number] = {}  # cosine of two tasks' gradients, by `first~second`
+    weights: dict[str, Number] = {}
+    best: bool = False
+
+
+class RunRecord(Part):
+    """Everything a report shows; none of the users' texts but for `TaskRecord.samples`."""
+
+    version: int = VERSION
+    weft: str | None = None
+    created: str | None = None
+    seed: int | None = None
+    encoder: EncoderRecord | None = None
+    conditioning: str | None = None
+    device: str | None = None
+    precision: str | None = None
+    seconds: Number = None
+    peak_memory_mib: Number = None
+    tokens: int | None = None
+    rows: int | None = None  # learned from, each as often as it was
+    padding_saved: Number = None
+    stopped: str | None = None
+    best: dict[str, BestRecord] = {}  # by task, and `overall`
+    tasks: dict[str, TaskRecord] = {}
+    history: tuple[EvaluationRecord, ...] = ()
+    loss_history: tuple[tuple[int, str, Number], ...] = ()
+    data: str | None = None  # the folder of the tasks' files
+    config: str | None = None
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _named(cls, tasks: Any) -> Any:
+        return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in tasks.items()}
+
+    @property
+    def training_rows(self) -> int:
+        """The training rows of all tasks, each counted once."""
+        return sum(task.rows.get("train", 0) for task in self.tasks.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, from which `from_dict` makes an equal record."""
+        return self.model_dump(exclude_none=True)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], source: str = "the record") -> RunRecord:
+        """The record in plain data; raises CheckpointError that names what cannot be read."""
+        version = data.get("version", 1)
+        if not isinstance(version, int) or not 1 <= version <= VERSION:
+            raise CheckpointError(
+                f"{source} has version {version!r}; this weft reads versions 1 to {VERSION}: install a newer weft"
+            )
+        try:
+            return cls.model_validate({**data, "version": VERSION})
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
+            raise CheckpointError(f"{source} cannot be read: {faults}") from None
+
+
+def read_record(folder: Path) -> RunRecord:
+    """The record of a finished run; raises CheckpointError where there is none that can be read."""
+    file = folder / "report.json"
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file} cannot be read: {error}") from None
+    if not isinstance(document, dict):
+        raise CheckpointError(f"{file} holds no record of a run; it must be a JSON object")
+    return RunRecord.from_dict(document, str(file))

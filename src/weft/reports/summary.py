@@ -1,0 +1,112 @@
+"""What a run's results say, in plain sentences and in numbers as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weft.reports.record import RunRecord, Standing, TaskRecord
+
+WIDE = 0.2  # an interval from which a number is more hint than result
+MISCALIBRATED = 0.1
+STANDINGS: tuple[Standing, ...] = ("better", "unclear", "worse", "unknown")
+
+
+def verdict(record: RunRecord) -> list[str]:
+    """What the results say, in plain sentences: against the baselines, then reasons for caution."""
+    tasks = list(record.tasks.values())
+    if not tasks:
+        return ["No task was measured."]
+    return [*_summary(tasks), *_perplexities(tasks), *_cautions(tasks)]
+
+
+def baseline_names(tasks: Iterable[TaskRecord]) -> str:
+    """What the baselines beside the majority class are called."""
+    return " or ".join(dict.fromkeys(task.baseline_name for task in tasks)) or "TF-IDF"
+
+
+def number(value: float | None) -> str:
+    """Three decimals, and five where three would show next to nothing."""
+    return "–" if value is None else f"{value:.5f}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference, with its sign."""
+    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def interval_in_words(interval: Sequence[float] | None) -> str:
+    """An interval as `0.712 to 0.840`, unmistakable where ends are negative."""
+    return "–" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """`a`, `a and b`, `a, b and c`; beyond `most` names how many more."""
+    words = list(names)
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
+    tasks = [task for task in tasks if task.perplexities is None]  # nothing without an encoder tells masked words
+    if not tasks:
+        return []
+    parts = {task.reported_on for task in tasks}
+    where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
+    groups = {one: [task.name for task in tasks if task.against(task.baseline) == one] for one in STANDINGS}
+    clauses, baseline = [], baseline_names(tasks)
+    if names := groups["better"]:
+        clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} {baseline}")
+    if names := groups["unclear"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from {baseline}")
+    if names := groups["worse"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than {baseline}")
+    if names := groups["unknown"]:
+        clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with {baseline}")
+    return [f"{where}, {'; '.join(clauses)}."]
+
+
+def _perplexities(tasks: Iterable[TaskRecord]) -> list[str]:
+    sentences = []
+    for task in tasks:
+        if task.perplexities is not None:
+            own, frequency = task.perplexities
+            beside = "" if frequency is None else f"; knowing only how common each token is, {frequency:.1f}"
+            sentences.append(f"Perplexity of {task.name} at masked words: {own:.1f}{beside}.")
+    return sentences
+
+
+def _cautions(tasks: Sequence[TaskRecord]) -> list[str]:
+    sentences = [sentence for task in tasks for sentence in _cautions_of(task)]
+    if chosen := [task.name for task in tasks if task.reported_on == "dev"]:
+        sentences.append(
+            f"{listed(chosen)} {_verb(chosen, 'was', 'were')} measured on the dev rows that also chose the weights:"
+            " expect less on new texts."
+        )
+    return sentences
+
+
+def _cautions_of(task: TaskRecord) -> list[str]:
+    sentences = []
+    interval = interval_in_words(task.interval)
+    if task.value is None and task.result.rows:
+        sentences.append(f"{task.name} has no finite {task.chosen}: training may have diverged.")
+    if task.majority is not None and task.against(task.majority) in ("unclear", "worse"):
+        sentences.append(
+            f"{task.name} has not been shown to beat the majority class: {number(task.value)} ({interval}) against"
+            f" {number(task.majority)}."
+        )
+    if task.interval and task.interval[1] - task.interval[0] > WIDE:
+        sentences.append(
+            f"{task.name} was measured on only {task.result.rows:,} rows: its interval, {interval}, is wide."
+        )
+    if task.calibration_error is not None and task.calibration_error > MISCALIBRATED:
+        sentences.append(
+            f"Confidence in {task.name} is off by {number(task.calibration_error)} on average:"
+            " do not read it as a probability."
+        )
+    return sentences
+
+
+def _verb(names: Sequence[str], one: str, several: str) -> str:
+    return one if len(names) == 1 else several
