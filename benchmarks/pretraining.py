@@ -68,7 +68,7 @@ def build_weft(setting: str, args: argparse.Namespace) -> Learner:
     source = load_encoder("minilm")
     spec = {"kind": "masked_words", "documents": SETTINGS[setting], "max_length": LENGTH, "mlm_probability": SHARE}
     task = parse(Task, spec)
-    network = Network(source.encoder, source.tokenizer, {TASK: task}, {TASK: task.learn(())}).train()
+    network = Network(source.encoder, source.tokenizer, {TASK: task}, {TASK: task.target().fit(())}).train()
     with tempfile.TemporaryDirectory() as name:  # the tokens stay mapped when it is gone
         folder, file = Path(name), text_file(args)
         if setting == "paragraphs":

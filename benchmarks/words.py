@@ -43,7 +43,7 @@ def build(path: Path) -> Network:
     rows = read_examples("entities", tasks["greedy"], path)
     source = load_encoder("minilm")
     source.encoder.pooler = None
-    targets = {name: task.learn(row.gold for row in rows) for name, task in tasks.items()}
+    targets = {name: task.target().fit(row.gold for row in rows) for name, task in tasks.items()}
     return Network(source.encoder, source.tokenizer, tasks, targets).train()
 
 
@@ -56,7 +56,7 @@ def make_batches(network: Network, path: Path, count: int) -> dict[str, list[Bat
     for name in network.tasks:
         tokenized = [network.encode(name, some) for some in chosen]
         found[name] = [
-            replace(network.collate(name, some), gold=torch.cat(network.targets[name].golds(examples, some)))
+            replace(network.collate(name, some), gold=torch.cat(network.targets[name].gold_tensors(examples, some)))
             for examples, some in zip(chosen, tokenized, strict=True)
         ]
     return found

@@ -26,6 +26,9 @@ from weft.model.folder import load_network, save_network
 from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
+from weft.targets import FittedTarget
+from weft.targets.label import LabelTarget
+from weft.targets.labels import LabelsTarget
 from weft.tasks import Task
 from weft.tensors import Batch, FirstTokenAttention, pack
 from weft.tokenization.tokenizer import Tokenizer
@@ -39,10 +42,17 @@ CONFIG = EncoderConfig(
     intermediate_size=12,
     max_position_embeddings=24,
 )
+TARGETS: dict[str, FittedTarget] = {
+    "a": LabelTarget(labels=("x", "y", "z")).fit(()),
+    "b": LabelTarget(labels=("no", "yes")).fit(()),
+    "pair": LabelTarget(labels=("no", "yes")).fit(()),
+    "m": LabelsTarget(labels=("p", "q", "r")).fit(()),
+}
 BLUEPRINT = NetworkShape(
     CONFIG,
     tasks=("a", "b", "free", "pair"),
-    labels={"a": ("x", "y", "z"), "b": ("no", "yes"), "pair": ("no", "yes")},
+    labels={name: target.labels for name, target in TARGETS.items() if name != "m"},
+    label_losses={name: target.label_loss for name, target in TARGETS.items()},
     siamese=frozenset({"pair"}),
 )
 ROWS = [[1, 2, 3], [4, 5, 6, 7], [8], [9, 10, 11]]
@@ -463,7 +473,7 @@ def test_each_task_keeps_its_own_labels() -> None:
 @pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
 def test_the_label_loss_is_lambda_times_the_sum_over_labels(weight: float) -> None:
     torch.manual_seed(0)
-    shape = replace(BLUEPRINT, multilabel=frozenset({"m"}), labels={**BLUEPRINT.labels, "m": ("p", "q", "r")})
+    shape = replace(BLUEPRINT, labels={**BLUEPRINT.labels, "m": TARGETS["m"].labels})
     conditioner: Any = build({"kind": "label_attention", "weight": weight}, shape)
     three, one = nn.Linear(8, 3), nn.Linear(8, 1)
     if weight == 0:
@@ -516,7 +526,7 @@ def make_network(tokenizer: Tokenizer, conditioning: Options, family: str = "ber
     narrow = indices.defaults.embedding_size and 4
     encoder = Encoder(EncoderConfig(**{**small, **kept, "position_offset": offset, "embedding_size": narrow}))
     tasks = {name: parse(Task, options) for name, options in TASKS.items()}
-    targets = {name: task.learn(GOLDS[name]) for name, task in tasks.items()}
+    targets = {name: task.target().fit(GOLDS[name]) for name, task in tasks.items()}
     return Network(encoder, tokenizer, tasks, targets, parse(Conditioning, conditioning)).eval()
 
 
@@ -531,7 +541,7 @@ def total_loss(network: Network) -> Tensor:
     for name, loss in network.losses().items():
         rows = examples_of(name)
         tokenized = network.encode(name, rows)
-        gold = torch.cat(network.targets[name].golds(rows, tokenized))
+        gold = torch.cat(network.targets[name].gold_tensors(rows, tokenized))
         batch = replace(network.collate(name, tokenized), gold=gold)
         total = total + loss(network(batch), batch)
         extra = network.extra_loss(name)

@@ -230,7 +230,7 @@ def build(tiny_tokenizers: dict[str, Tokenizer]) -> Any:
     def network(tasks: dict[str, dict[str, Any]], conditioning: Any = "none") -> Network:
         torch.manual_seed(0)
         parsed = {name: parse(Task, {"kind": "classification", **task}) for name, task in tasks.items()}
-        targets = {name: task.learn(["a", "b"]) for name, task in parsed.items()}
+        targets = {name: task.target().fit(["a", "b"]) for name, task in parsed.items()}
         return Network(Encoder(config), tokenizer, parsed, targets, parse(Conditioning, conditioning)).eval()
 
     return network
@@ -299,7 +299,7 @@ def test_tasks_of_one_pass_each_read_their_own_words_and_spans(tiny_tokenizers: 
     tasks = {name: parse(Task, {"kind": kind}) for name, kind in kinds.items()}
     tasks["spans"] = parse(Task, {"kind": "spans", "max_width": 2})
     marks = [((0, 1, "x"),), ((0, 1, "y"),)]
-    targets = {name: task.learn(["a", "b"] if name == "label" else marks) for name, task in tasks.items()}
+    targets = {name: task.target().fit(["a", "b"] if name == "label" else marks) for name, task in tasks.items()}
     network = Network(Encoder(config), tokenizer, tasks, targets).eval()
     texts = [Input(("the quick fox jumps",)), Input(("dog",)), Input(("lazy dog",))]
     batches = {name: network.collate(name, network.encode(name, texts)) for name in tasks}
@@ -332,7 +332,7 @@ def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build
     several = network_shape(
         network.encoder.config,
         {"many": parse(Task, {"kind": "classification", "multilabel": True}), "how": parse(Task, "similarity")},
-        {"many": LabelsTarget.learn([("a",), ("b",)], None), "how": ScoreTarget.learn([0.0, 1.0], None, "linear")},
+        {"many": LabelsTarget().fit([("a",), ("b",)]), "how": ScoreTarget(activation="linear").fit([0.0, 1.0])},
     )
     assert (several.multilabel, several.labels) == ({"many"}, {"many": ("a", "b")})
     assert (several.tasks, several.siamese) == (("many", "how"), {"how"})

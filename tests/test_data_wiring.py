@@ -29,13 +29,14 @@ from weft.layers.spans import SpanFeatures
 from weft.losses.binary import Binary
 from weft.losses.cross_entropy import CrossEntropy
 from weft.spec import parse
-from weft.targets.labels import LabelsTarget
+from weft.targets.label import LabelTarget
+from weft.targets.labels import FittedLabels, LabelsTarget
 from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
-from weft.targets.tags import BioTarget, TagsTarget
+from weft.targets.tags import BioTarget, FittedTags, TagOptions
 from weft.tasks import Task
 from weft.tasks.base.corpus import Line, MaskedTask
-from weft.tasks.base.examples import load_data, read_examples, stratum
+from weft.tasks.base.examples import load_data, read_examples
 from weft.tokenization.tokenizer import Tokenizer
 
 PLAIN = {"kind": "classification", "train": "rows.csv"}
@@ -120,14 +121,11 @@ def test_fraction_and_limit_take_the_smaller_sample_by_label_and_seed(
 
 
 def test_what_a_split_keeps_in_proportion() -> None:
-    def of(gold: Any) -> Any:
-        return stratum(Example(("text",), gold, 1))
-
-    assert of("yes") == "yes"
-    assert of(("a", "b")) == ("a", "b")
-    assert [of(score) for score in (0.0, 0.2, 0.3, 2.4, 2.6)] == [0, 0, 1, 5, 5]
-    assert of(((0, 2, "x"),)) == of(((3, 4, "y"), (5, 6, "x"))) == "marked"
-    assert of(()) != "marked"
+    assert LabelTarget().stratum("yes") == "yes"
+    assert LabelsTarget().stratum(("a", "b")) == ("a", "b")
+    assert [ScoreTarget().stratum(score) for score in (0.0, 0.2, 0.3, 2.4, 2.6)] == [0, 0, 1, 5, 5]
+    spans = SpansTarget()
+    assert spans.stratum(((0, 2, "x"),)) == spans.stratum(((3, 4, "y"), (5, 6, "x"))) != spans.stratum(())
 
 
 def test_labels_that_only_dev_or_only_test_have_are_refused(folder: Path) -> None:
@@ -170,27 +168,27 @@ def test_answers_are_written_in_their_own_letters(tmp_path: Path) -> None:
 
 def test_several_labels_are_divided_as_asked_trimmed_and_each_counted_once() -> None:
     task = parse(Task, {"kind": "classification", "multilabel": True, "separator": ";", "labels": ["c", "a|x", "b"]})
-    assert task.read_gold(" a|x ;b; a|x") == ("a|x", "b")
-    assert task.read_gold(["b", "c"]) == ("b", "c")
-    assert (task.read_gold(";"), task.read_gold([]), task.read_gold(" ")) == ((), (), None)
-    target = task.learn([("b",), ("a|x", "b")])
-    assert isinstance(target, LabelsTarget)
+    row = Input(("text",))
+    assert task.target().read(" a|x ;b; a|x", row, "label") == ("a|x", "b")
+    assert task.target().read(["b", "c"], row, "label") == ("b", "c")
+    assert [task.target().read(cell, row, "label") for cell in (";", [], " ")] == [(), (), None]
+    target = task.target().fit([("b",), ("a|x", "b")])
+    assert isinstance(target, FittedLabels)
     assert target.labels == ("c", "a|x", "b")
-    assert (task.default_loss(), task.default_metric()) == (Binary(), "f1_micro")
+    assert (task.target().default_loss, task.target().default_metric) == (Binary(), "f1_micro")
     one = parse(Task, {"kind": "classification", "labels": ["z", "y"]})
-    assert one.read_gold(" z ") == "z"
-    assert one.learn(["y"]).labels == ("z", "y")  # type: ignore[attr-defined]
-    assert (one.default_loss(), one.default_metric()) == (CrossEntropy(), "f1_macro")
+    assert one.target().read(" z ", row, "label") == "z"
+    assert one.target().fit(["y"]).labels == ("z", "y")
+    assert (one.target().default_loss, one.target().default_metric) == (CrossEntropy(), "f1_macro")
 
 
 def test_scores_have_the_column_scale_and_output_asked_for() -> None:
     task = parse(Task, {"kind": "similarity", "score": "how", "scale": [0, 5], "output": "cosine"})
     assert (task.gold_column(), task.rows_per_example) == ("how", 2)
-    target = task.learn([1.0, 2.0])
-    assert isinstance(target, ScoreTarget)
-    assert target.to_dict() == ScoreTarget.learn([1.0, 2.0], (0.0, 5.0), "cosine").to_dict()
-    free = parse(Task, {"kind": "similarity", "output": "sigmoid"}).learn([1.0, 2.0])
-    assert free.to_dict() == ScoreTarget.learn([1.0, 2.0], None, "sigmoid").to_dict()
+    target = task.target().fit([1.0, 2.0])
+    assert target == ScoreTarget(scale=(0.0, 5.0), activation="cosine").fit([1.0, 2.0])
+    free = parse(Task, {"kind": "similarity", "output": "sigmoid"}).target().fit([1.0, 2.0])
+    assert free == ScoreTarget(scale=None, activation="sigmoid").fit([1.0, 2.0])
     assert free.to_dict() != target.to_dict()
 
 
@@ -199,13 +197,13 @@ TAGS = [((0, 1, "x"),), ((0, 1, "y"), (2, 3, "x"))]
 
 def test_taggers_and_span_finders_hand_their_options_to_what_answers() -> None:
     options = {"decoder": "greedy", "subwords": "first", "subword_pooling": "combined", "labels": ["y", "x"]}
-    tags = parse(Task, {"kind": "tagging", **options}).learn(TAGS)
-    expected = BioTarget.learn(TAGS, ("y", "x"), decoder="greedy", learned="first", decided="combined")
+    tags = parse(Task, {"kind": "tagging", **options}).target().fit(TAGS)
+    expected = BioTarget(labels=("y", "x"), options=TagOptions("greedy", "first", "combined")).fit(TAGS)
     assert tags == expected
-    assert tags != parse(Task, {"kind": "tagging"}).learn(TAGS)
-    assert type(parse(Task, {"kind": "tagging", "scheme": "plain"}).learn(TAGS)) is TagsTarget
-    spans = parse(Task, {"kind": "spans", "max_width": 3, "flat": True, "negatives": 2.5}).learn(TAGS)
-    assert spans == SpansTarget.learn(TAGS, None, max_width=3, flat=True, negatives=2.5)
+    assert tags != parse(Task, {"kind": "tagging"}).target().fit(TAGS)
+    assert type(parse(Task, {"kind": "tagging", "scheme": "plain"}).target().fit(TAGS)) is FittedTags
+    spans = parse(Task, {"kind": "spans", "max_width": 3, "flat": True, "negatives": 2.5}).target().fit(TAGS)
+    assert spans == SpansTarget(max_width=3, flat=True, negatives=2.5).fit(TAGS)
 
 
 @pytest.mark.parametrize("ends", ["plain", "networks"])
@@ -221,18 +219,18 @@ def test_a_span_finder_reads_what_it_was_asked_to_read(ends: str, content: str) 
 
 def test_marks_that_overlap_are_refused_only_where_an_answer_cannot_say_them() -> None:
     content, cell = Input(("the quick fox",)), [[0, 9, "x"], [4, 9, "y"]]
-    assert parse(Task, {"kind": "spans"}).read_gold(cell, content, "spans") == ((0, 9, "x"), (4, 9, "y"))
+    assert parse(Task, {"kind": "spans"}).target().read(cell, content, "spans") == ((0, 9, "x"), (4, 9, "y"))
     for task in ({"kind": "spans", "flat": True}, {"kind": "tagging"}):
         with pytest.raises(ValueError, match="overlap"):
-            parse(Task, task).read_gold(cell, content, "spans")
+            parse(Task, task).target().read(cell, content, "spans")
 
 
 def test_repair_mends_marks_only_where_asked() -> None:
     content, cell = Input(("the quick fox",)), [[3, 0, "x"], [0, 99, "y"]]
-    assert parse(Task, {"kind": "spans"}).repair_cell(cell, content, "spans") == (cell, Counter())
-    repairs, counts = parse(Task, {"kind": "spans", "repair": True}).repair_cell(cell, content, "spans")
+    assert parse(Task, {"kind": "spans"}).target().repair(cell, content, "spans") == (cell, Counter())
+    repairs, counts = parse(Task, {"kind": "spans", "repair": True}).target().repair(cell, content, "spans")
     assert (repairs, counts.total()) == ([[0, 3, "x"], [0, 13, "y"]], 2)
-    flat, _ = parse(Task, {"kind": "tagging", "repair": True}).repair_cell(cell, content, "spans")
+    flat, _ = parse(Task, {"kind": "tagging", "repair": True}).target().repair(cell, content, "spans")
     assert flat == [[0, 13, "y"]]
 
 

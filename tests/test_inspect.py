@@ -23,7 +23,6 @@ from weft.data.records import Input
 from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, DataError
 from weft.model.embed import load_encoder
-from weft.model.explained import check_explicable, explained_score
 from weft.model.folder import save_network
 from weft.model.inspect import (
     Inspection,
@@ -39,8 +38,8 @@ from weft.model.predict import predict
 from weft.reports.inspect_page import marks_of, render_attention
 from weft.reports.spans import LOOKS, Mark, Piece, legend, looks_of, paint, stack
 from weft.spec import parse
-from weft.targets.label import LabelTarget
-from weft.targets.labels import LabelsTarget
+from weft.targets.label import FittedLabel, LabelTarget
+from weft.targets.labels import FittedLabels, LabelsTarget
 from weft.tasks import Task
 from weft.tensors import States
 from weft.tokenization.tokenizer import Tokenizer
@@ -73,7 +72,7 @@ def build(encoder: str, conditioning: str = "none", kinds: dict[str, Any] | None
     source = load_encoder(encoder)
     source.encoder.pooler = None
     tasks = {name: parse(Task, given) for name, (given, _) in (kinds or TASKS).items()}
-    targets = {name: tasks[name].learn(golds) for name, (_, golds) in (kinds or TASKS).items()}
+    targets = {name: tasks[name].target().fit(golds) for name, (_, golds) in (kinds or TASKS).items()}
     torch.manual_seed(1)
     method = parse(Conditioning, {"kind": conditioning, **options})
     network = Network(source.encoder, source.tokenizer, tasks, targets, method).eval()
@@ -189,16 +188,16 @@ def test_attribution_is_the_gradient_of_the_answers_score_times_the_embedded_tok
 
 
 def test_the_score_explained_is_the_given_labels(labelled: Network) -> None:
-    pair = LabelTarget(("no", "yes"), (1, 1))
-    one = torch.tensor([[0.7]])
-    assert explained_score(pair, one, {"label": "yes"}) == (("yes",), one[0, 0])
-    names, score = explained_score(pair, one, {"label": "no"})
+    pair = FittedLabel(LabelTarget(), ("no", "yes"), (1, 1))
+    one = torch.tensor([0.7])
+    assert pair.explain_row(one, {"label": "yes"}) == (("yes",), one[0])
+    names, score = pair.explain_row(one, {"label": "no"})
     assert names == ("no",)
     assert float(score) == pytest.approx(-0.7)
-    several = LabelsTarget(("a", "b", "c"), (1, 1, 1), 3)
-    scores = torch.tensor([[1.0, -2.0, 4.0]])
-    assert float(explained_score(several, scores, {"labels": ["a", "c"]})[1]) == 5
-    assert explained_score(several, scores, {"labels": []})[0] == ("c",)
+    several = FittedLabels(LabelsTarget(), ("a", "b", "c"), (1, 1, 1), 3)
+    scores = torch.tensor([1.0, -2.0, 4.0])
+    assert float(several.explain_row(scores, {"labels": ["a", "c"]})[1]) == 5
+    assert several.explain_row(scores, {"labels": []})[0] == ("c",)
     assert inspect(labelled, "alike", PAIR).explained == ()
     assert inspect(labelled, "topics", (TEXT,)).explained
 
@@ -553,9 +552,11 @@ def test_a_text_without_words_has_no_marks(marking: Network, task: str) -> None:
         assert "(no words)" in render_attention([[found]], ["m"])
 
 
-def test_answers_that_nobody_can_explain_are_refused(marking: Network) -> None:
-    with pytest.raises(ConfigError, match="'odd' cannot be inspected"):
-        check_explicable("odd", object())  # type: ignore[arg-type]
+@pytest.mark.parametrize("kind", ["masked_words", "relations"])
+def test_answers_that_nobody_can_explain_are_refused(small_encoder: str, kind: str) -> None:
+    network = build(small_encoder, kinds={"odd": ({"kind": kind}, [()])})
+    with pytest.raises(ConfigError, match="cannot be inspected"):
+        inspect(network, "odd", ("the quick [MASK]",))
 
 
 @pytest.mark.parametrize("text", [TEXT + " <script>x</script>", LONG, "שלום עולם 👩‍👧 cafe\u0301 ❤️"])

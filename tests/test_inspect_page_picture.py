@@ -64,7 +64,7 @@ def network() -> Network:
     source = load_encoder("minilm")
     source.encoder.pooler = None
     tasks = {"texts": parse(Task, {"kind": "classification"}), "pair": parse(Task, {"kind": "similarity"})}
-    targets = {"texts": tasks["texts"].learn(["no", "yes"]), "pair": tasks["pair"].learn([0.0, 5.0])}
+    targets = {"texts": tasks["texts"].target().fit(["no", "yes"]), "pair": tasks["pair"].target().fit([0.0, 5.0])}
     torch.manual_seed(0)
     return Network(source.encoder, source.tokenizer, tasks, targets).eval()
 

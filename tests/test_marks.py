@@ -78,13 +78,13 @@ def in_characters(spans: list[Span], starts: Any, ends: Any) -> list[Span]:
 def there_and_back(task: WordTask, content: Input, gold: list[Span], tokenized_example: TokenizedExample) -> list[Span]:
     """What is given for scores that say nothing but the gold."""
     row = Example(content.texts, tuple(gold), 1, words=content.words)
-    target: Any = task.learn([row.gold])
-    (tensor,) = target.golds([row], [tokenized_example])
+    target: Any = task.target().fit([row.gold])
+    (tensor,) = target.gold_tensors([row], [tokenized_example])
     assert len(tensor) == task.count_outputs(tokenized_example)
-    outputs = target.outputs(task.default_loss())
-    steps = task.build_transitions(target)
+    outputs = target.outputs(task.target().default_loss)
+    steps = target.build_transitions()
     scores = Scores(torch.nn.functional.one_hot(tensor, outputs) * 20.0, (len(tensor),), steps() if steps else None)
-    (given_back,) = target.predictions(scores, [tokenized_example])
+    (given_back,) = target.decode(scores, [tokenized_example])
     assert all(one["text"] == content.texts[0][one["start"] : one["end"]] for one in given_back)
     assert all(0.5 < one["score"] <= 1 + 1e-6 for one in given_back)
     return sorted((one["start"], one["end"], one["label"]) for one in given_back)
@@ -124,9 +124,9 @@ def test_nothing_moves_by_a_character(
     expected = in_characters(marked, words.char_starts, words.char_ends)
     if given_words:  # as a file counts them, in tokens, of which the tokenizer may have dropped some
         cell = [[words.numbers[first], words.numbers[last - 1] + 1, label] for first, last, label in marked]
-        gold = task.read_gold(cell, content, "entities")
+        gold = task.target().read(cell, content, "entities")
     else:
-        gold = task.read_gold([[*one] for one in expected], content, "spans")
+        gold = task.target().read([[*one] for one in expected], content, "spans")
     assert sorted(gold) == expected  # type: ignore[arg-type, type-var]
     assert there_and_back(task, content, list(gold), tokenized_example) == expected  # type: ignore[arg-type]
 
@@ -141,7 +141,7 @@ def test_plain_tags_come_back_for_every_word_that_has_a_token(
     text, places = join_words(words)
     content = Input((text,), words=places)
     tags = data.draw(st.lists(labels, min_size=len(words), max_size=len(words)))
-    gold: Any = task.read_gold(tags, content, "tags")
+    gold: Any = task.target().read(tags, content, "tags")
     assert [text[start:end] for start, end, _ in gold] == words
     assert [tag for *_, tag in gold] == tags
     (tokenized_example,) = task.encode([content], tiny_tokenizers[kind], 7)
@@ -304,8 +304,8 @@ def test_whatever_a_cell_holds_it_is_gold_or_a_fault(
 ) -> None:
     task, content = word_task(**options, repair=repair), WORDS if column == "tags" else TEXT
     try:
-        repairs, _ = task.repair_cell(cell, content, column)
-        gold: Any = task.read_gold(repairs, content, column)
+        repairs, _ = task.target().repair(cell, content, column)
+        gold: Any = task.target().read(repairs, content, column)
     except ValueError:
         return
     assert gold is None or all(0 <= start < end <= 19 and label for start, end, label in gold)
@@ -390,7 +390,7 @@ def test_what_is_said_twice_is_nothing_to_mend() -> None:
 
 def test_tags_of_further_words_of_a_span_go_on_even_where_two_spans_share_a_word() -> None:
     """Two spans in one word of the tokenizer cannot both be said, and the path stays a possible one."""
-    target = BioTarget.learn([((0, 2, "x"), (2, 9, "y"))])
+    target = BioTarget().fit([((0, 2, "x"), (2, 9, "y"))])
     words = [(0, 3), (4, 9)]
     tokenized_example: Any = type(
         "Read", (), {"by_word": words, "words": type("W", (), {"char_starts": [0, 4], "char_ends": [3, 9]})}

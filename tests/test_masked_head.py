@@ -189,7 +189,7 @@ def masked_folder(folder: Path, tokenizer: Tokenizer) -> Path:
 def network_of(source: TextEncoder, options: dict[str, Any]) -> Network:
     task = parse(Task, options)
     source.encoder.pooler = None
-    return Network(source.encoder, source.tokenizer, {"words": task}, {"words": task.learn(())}).eval()
+    return Network(source.encoder, source.tokenizer, {"words": task}, {"words": task.target().fit(())}).eval()
 
 
 def test_a_network_starts_from_the_head_of_its_checkpoint_or_from_how_common_tokens_are(
@@ -233,7 +233,7 @@ def test_all_tasks_that_tell_hidden_words_have_one_head_unless_one_names_another
         "vocabulary": {"kind": "classification"},
     }
     tasks = {name: parse(Task, one) for name, one in options.items()}
-    targets = {name: task.learn(["a", "b"]) for name, task in tasks.items()}
+    targets = {name: task.target().fit(["a", "b"]) for name, task in tasks.items()}
     network = Network(source.encoder, source.tokenizer, tasks, targets)
     used = {name: network.heads[network.head_of(name)] for name in tasks}
     assert used["short"] is used["words"] is used["spans"]

@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path
     source.encoder.pooler = None
     tasks = {name: parse(Task, options) for name, (options, _) in TASKS.items()}
     torch.manual_seed(0)
-    targets = {name: tasks[name].learn(golds) for name, (_, golds) in TASKS.items()}
+    targets = {name: tasks[name].target().fit(golds) for name, (_, golds) in TASKS.items()}
     place = tmp_path_factory.mktemp("models") / "model"
     save_network(Network(source.encoder, source.tokenizer, tasks, targets), place)
     return place

@@ -364,7 +364,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
     source, task = load_encoder(small_encoder), parse(Task, {**WORDS_TASK, "kind": "span_boundary", "p": 0.1})
     source.encoder.pooler = None
     torch.manual_seed(0)
-    network = Network(source.encoder, source.tokenizer, {"t": task}, {"t": task.learn(())}).eval()
+    network = Network(source.encoder, source.tokenizer, {"t": task}, {"t": task.target().fit(())}).eval()
     rows = list(CorpusLoader(source.tokenizer, 32, files / "cache").rows(files / "train.txt", task.format, 13))
     tokenized = network.encode("t", rows)
     batch = network.collate("t", tokenized)
@@ -451,7 +451,7 @@ def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files:
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
     splits = task.load("t", reader, files, 13)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
-    (told,) = task.learn(()).majority(splits.train, splits.dev)
+    (told,) = task.target().fit(()).majority(splits.train, splits.dev)
     tokens = [i for i in np.concatenate([one.tokens.ids[0] for one in splits.dev if one.tokens]) if i != unknown]
     seen = {i for one in splits.train if one.tokens for i in one.tokens.ids[0].tolist()}
     assert set(tokens) - seen

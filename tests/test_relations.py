@@ -17,7 +17,7 @@ from weft.model.embed import load_encoder
 from weft.model.network import Network, check_sources
 from weft.model.predict import predict
 from weft.spec import parse
-from weft.targets.relations import RelationsTarget
+from weft.targets.relations import FittedRelations, RelationsTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.training.progress import Callback
@@ -72,10 +72,10 @@ def build(encoder: str) -> Network:
         "links": parse(Task, {"kind": "relations", "spans_from": "marks"}),
     }
     targets = {
-        "marks": tasks["marks"].learn([((0, 9, "drug"),)]),
-        "links": RelationsTarget(("eases",), (1,), threshold=0.0),  # every pair is given a label
+        "marks": tasks["marks"].target().fit([((0, 9, "drug"),)]),
+        "links": FittedRelations(RelationsTarget(), ("eases",), (1,), threshold=0.0),  # every pair is given a label
     }
-    targets["marks"] = tasks["marks"].target_from({**targets["marks"].to_dict(), "threshold": 0.0})
+    targets["marks"] = tasks["marks"].target().load({**targets["marks"].to_dict(), "threshold": 0.0})
     return Network(source.encoder, source.tokenizer, tasks, targets).eval()
 
 

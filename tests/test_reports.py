@@ -68,7 +68,7 @@ def label_task(
         near = labels[(labels.index(str(gold)) + rng.choice((-1, 1, 1, 2))) % len(labels)]
         sure = 1 - (1 - 1 / len(labels)) * rng.betavariate(1.2, 4 if right else 1.6)
         answers.append({"label": gold if right else near, "score": sure})
-    return LabelTarget.learn(golds, labels), golds, answers
+    return LabelTarget(labels=tuple(labels)).fit(golds), golds, answers
 
 
 def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
@@ -78,13 +78,13 @@ def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, lis
         {"labels": [one for one in labels if (one in gold) == (rng.random() < skill)]}  # type: ignore[operator]
         for gold in golds
     ]
-    return LabelsTarget.learn(golds, labels), golds, answers
+    return LabelsTarget(labels=tuple(labels)).fit(golds), golds, answers
 
 
 def score_task(rows: int, noise: float) -> tuple[Target, list[Gold], list[Prediction]]:
     rng = random.Random(2)
     golds: list[Gold] = [rng.uniform(0, 5) for _ in range(rows)]
-    return ScoreTarget.learn(golds), golds, [{"score": float(gold) + rng.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
+    return ScoreTarget().fit(golds), golds, [{"score": float(gold) + rng.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
 
 
 def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
@@ -97,7 +97,7 @@ def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list
         [{"start": one[0], "end": one[1], "label": one[2]} for one in gold if rng.random() < skill]  # type: ignore[index, union-attr]
         for gold in golds
     ]
-    return SpansTarget.learn(golds, labels, max_width=4), golds, answers
+    return SpansTarget(labels=tuple(labels), max_width=4).fit(golds), golds, answers
 
 
 def entry(

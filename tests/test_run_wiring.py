@@ -235,7 +235,7 @@ def test_thresholds_are_fitted_to_dev_rows_and_dev_rows_are_measured_without_the
     data = load_data(experiment.tasks, place.folder, 3)
     network = load_network(folder)
     fitted = dict(network.targets)
-    learned = {name: task.learn(one.gold for one in data[name].train) for name, task in experiment.tasks.items()}
+    learned = {name: task.target().fit(one.gold for one in data[name].train) for name, task in experiment.tasks.items()}
     network.targets.update(learned)
     assert calibrate(network, {name: splits.dev for name, splits in data.items()}) == fitted
     assert all(fitted[name] != learned[name] for name in fitted)
@@ -330,7 +330,7 @@ def test_weights_of_a_task_alone_are_calibrated_by_its_dev_rows(place: Place, mo
     data = load_data(experiment.tasks, place.folder, 13)
     network = load_network(folder)
     fitted = dict(network.targets)
-    learned = {n: task.learn(one.gold for one in data[n].train) for n, task in experiment.tasks.items()}
+    learned = {n: task.target().fit(one.gold for one in data[n].train) for n, task in experiment.tasks.items()}
     network.targets.update(learned)
     assert fitted != learned
     assert calibrate(network, {name: splits.dev for name, splits in data.items()}) == fitted

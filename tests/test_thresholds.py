@@ -15,19 +15,19 @@ from torch import Tensor
 from weft.data.records import Example, Input
 from weft.model.evaluate import TaskResult, overall
 from weft.targets import Measures, Target
-from weft.targets.label import LabelTarget
-from weft.targets.labels import LabelsTarget
+from weft.targets.label import FittedLabel, LabelTarget
+from weft.targets.labels import FittedLabels, LabelsTarget
 from weft.targets.masked import MaskedCounts, MaskedTarget
-from weft.targets.relations import RelationsTarget
+from weft.targets.relations import FittedRelations, RelationsTarget
 from weft.targets.score import ScoreTarget
-from weft.targets.spans import SpansTarget
+from weft.targets.spans import FittedSpans, SpansTarget
 from weft.targets.tags import BioTarget, TagsTarget
 from weft.tensors import Scores
 from weft.tokenization.examples import read_words
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.selection import gain_of, mean_loss, thin_out, with_floor
 
-YES_NO = LabelTarget(("no", "yes"), (1, 1))
+YES_NO = FittedLabel(LabelTarget(), ("no", "yes"), (1, 1))
 
 
 def logits(likely: Sequence[float]) -> Tensor:
@@ -35,11 +35,11 @@ def logits(likely: Sequence[float]) -> Tensor:
     return torch.tensor([[0.0, math.log(p / (1 - p))] for p in likely])
 
 
-def fit_two(groups: Sequence[tuple[str, float, int]], metric: str = "accuracy") -> tuple[LabelTarget, list[float]]:
+def fit_two(groups: Sequence[tuple[str, float, int]], metric: str = "accuracy") -> tuple[FittedLabel, list[float]]:
     """The target fitted on so many rows of a label with a probability, and what became of the probabilities."""
     golds = [label for label, _, count in groups for _ in range(count)]
     scores = logits([p for _, p, count in groups for _ in range(count)])
-    fitted = YES_NO.calibrated(scores, golds, metric)
+    fitted = YES_NO.calibrate_rows(scores, golds, metric)
     likely = fitted.probabilities(logits([p for _, p, _ in groups]))[:, 1].tolist()
     return fitted, likely
 
@@ -89,43 +89,43 @@ def test_the_threshold_is_the_best_by_the_metric_asked_for() -> None:
 
 
 def test_three_labels_have_a_temperature_and_no_threshold() -> None:
-    target = LabelTarget(("a", "b", "c"), (1, 1, 1))
+    target = FittedLabel(LabelTarget(), ("a", "b", "c"), (1, 1, 1))
     golds = ["a", "b", "c", "b"] * 6
     scores = torch.tensor([[4.0, 0, 0], [0, 4.0, 0], [0, 0, 4.0], [4.0, 0, 0]] * 6)  # every fourth is sure and wrong
-    fitted = target.calibrated(scores, golds, "accuracy")
+    fitted = target.calibrate_rows(scores, golds, "accuracy")
     # Three of four rows are right: the best confidence is 3 / 4, and exp(4 / T) = 2 · 3.
     wanted = 4 / math.log(6)
     assert (fitted.temperature, fitted.threshold) == (pytest.approx(wanted, rel=1e-3), 0.5)
-    assert [one["label"] for one in fitted.decode(scores[:3])] == ["a", "b", "c"]
-    assert [one["score"] for one in fitted.decode(scores[:3])] == pytest.approx([0.75] * 3, rel=1e-3)
+    assert [one["label"] for one in fitted.decode_rows(scores[:3])] == ["a", "b", "c"]
+    assert [one["score"] for one in fitted.decode_rows(scores[:3])] == pytest.approx([0.75] * 3, rel=1e-3)
 
 
 def test_fitting_anew_forgets_what_was_fitted_before() -> None:
     before = replace(YES_NO, temperature=3.0, threshold=0.9)
-    again = before.calibrated(logits([0.2, 0.7]), ["no", "yes"], "accuracy")
+    again = before.calibrate_rows(logits([0.2, 0.7]), ["no", "yes"], "accuracy")
     assert (again.temperature, again.threshold) == (1.0, 0.5)
-    pressed = LabelsTarget(("x",), (1,), 2, temperature=3.0, thresholds=(0.9,))
-    assert pressed.calibrated(torch.tensor([[1.0], [-1.0]]), [("x",), ()], "f1_micro") == replace(
+    pressed = FittedLabels(LabelsTarget(), ("x",), (1,), 2, temperature=3.0, thresholds=(0.9,))
+    assert pressed.calibrate_rows(torch.tensor([[1.0], [-1.0]]), [("x",), ()], "f1_micro") == replace(
         pressed, temperature=1.0, thresholds=(0.5,)
     )
 
 
 def test_a_probability_that_reaches_its_threshold_is_enough() -> None:
-    assert [one["label"] for one in YES_NO.decode(torch.tensor([[0.0, 0.0], [0.001, 0.0]]))] == ["yes", "no"]
-    three = LabelTarget(("a", "b", "c"), (1, 1, 1), threshold=0.9)
-    assert three.decode(torch.tensor([[0.0, 1.0, 0.5]]))[0]["label"] == "b"
-    sets = LabelsTarget(("x", "y"), (1, 1), 2)
-    assert [one["labels"] for one in sets.decode(torch.tensor([[0.0, -0.001], [-0.001, 0.0]]))] == [["x"], ["y"]]
+    assert [one["label"] for one in YES_NO.decode_rows(torch.tensor([[0.0, 0.0], [0.001, 0.0]]))] == ["yes", "no"]
+    three = FittedLabel(LabelTarget(), ("a", "b", "c"), (1, 1, 1), threshold=0.9)
+    assert three.decode_rows(torch.tensor([[0.0, 1.0, 0.5]]))[0]["label"] == "b"
+    sets = FittedLabels(LabelsTarget(), ("x", "y"), (1, 1), 2)
+    assert [one["labels"] for one in sets.decode_rows(torch.tensor([[0.0, -0.001], [-0.001, 0.0]]))] == [["x"], ["y"]]
 
 
 def test_answers_tell_the_probabilities_that_the_temperature_makes() -> None:
-    answer = replace(YES_NO, temperature=2.0, threshold=0.9).decode(torch.tensor([[0.0, 4.0]]))[0]
+    answer = replace(YES_NO, temperature=2.0, threshold=0.9).decode_rows(torch.tensor([[0.0, 4.0]]))[0]
     likely = 1 / (1 + math.exp(-2))
     assert answer["label"] == "no"
     assert answer["score"] == pytest.approx(1 - likely)
     assert answer["scores"] == pytest.approx({"no": 1 - likely, "yes": likely})
-    sets = LabelsTarget(("x", "y"), (1, 1), 2, temperature=2.0, thresholds=(0.9, 0.1))
-    given = sets.decode(torch.tensor([[4.0, -4.0]]))[0]
+    sets = FittedLabels(LabelsTarget(), ("x", "y"), (1, 1), 2, temperature=2.0, thresholds=(0.9, 0.1))
+    given = sets.decode_rows(torch.tensor([[4.0, -4.0]]))[0]
     assert given["labels"] == ["y"]
     assert given["scores"] == pytest.approx({"x": likely, "y": 1 - likely})
 
@@ -133,13 +133,15 @@ def test_answers_tell_the_probabilities_that_the_temperature_makes() -> None:
 # Any of several labels
 
 
-def fit_sets(columns: Sequence[Sequence[tuple[bool, float, int]]]) -> tuple[LabelsTarget, list[list[float]]]:
+def fit_sets(columns: Sequence[Sequence[tuple[bool, float, int]]]) -> tuple[FittedLabels, list[list[float]]]:
     """The target fitted on rows of which each label's column says: carried or not, with what score, and how many."""
     names = tuple("xyz"[: len(columns)])
     carried = [[there for there, _, count in column for _ in range(count)] for column in columns]
     scores = torch.tensor([[s for _, s, count in column for _ in range(count)] for column in columns]).T
     golds = [tuple(n for n, there in zip(names, row, strict=True) if there) for row in zip(*carried, strict=True)]
-    fitted = LabelsTarget(names, (1,) * len(names), len(golds)).calibrated(scores, golds, "f1_micro")
+    fitted = FittedLabels(LabelsTarget(), names, (1,) * len(names), len(golds)).calibrate_rows(
+        scores, golds, "f1_micro"
+    )
     likely = [[1 / (1 + math.exp(-s / fitted.temperature)) for _, s, _ in column] for column in columns]
     return fitted, likely
 
@@ -190,10 +192,10 @@ def fit_spans(tokenizer: Tokenizer, groups: Groups, metric: str = "f1") -> float
     """The threshold fitted on texts of one word, so many of which are a span or not, with a probability."""
     rows = [(there, p) for there, p, count in groups for _ in range(count)]
     examples = [Example(("fox",), ((0, 3, "x"),) if there else (), 1) for there, _ in rows]
-    target = SpansTarget(("x",), (1,), max_width=1)
+    target = FittedSpans(SpansTarget(max_width=1), ("x",), (1,))
     scores = Scores(logits([p for _, p in rows]), (1,) * len(rows))
-    fitted = target.fitted(scores, examples, read_words(examples, tokenizer, 32, 0), metric)
-    assert isinstance(fitted, SpansTarget)
+    fitted = target.calibrate(scores, examples, read_words(examples, tokenizer, 32, 0), metric)
+    assert isinstance(fitted, FittedSpans)
     return fitted.threshold
 
 
@@ -204,8 +206,8 @@ def fit_relations(tokenizer: Tokenizer, groups: Groups, metric: str = "f1") -> f
     examples = [Example(("fox dog",), (((0, 3), (4, 7), "x"),) if there else (), 1, spans=spans) for there, _ in rows]
     scores = Scores(logits([p for _, likely in rows for p in (likely, 0.001)]), (2,) * len(rows))
     tokenized = read_words(examples, tokenizer, 32, 0)
-    fitted = RelationsTarget(("x",), (1,)).fitted(scores, examples, tokenized, metric)
-    assert isinstance(fitted, RelationsTarget)
+    fitted = FittedRelations(RelationsTarget(), ("x",), (1,)).calibrate(scores, examples, tokenized, metric)
+    assert isinstance(fitted, FittedRelations)
     return fitted.threshold
 
 
@@ -244,9 +246,9 @@ def test_a_span_is_given_where_any_label_reaches_the_threshold_with_the_likelies
     content = Input(("fox",))
     tokenized = read_words([content], tokenizer, 32, 0)
     for threshold, given in ((0.59, [("y", 0.35)]), (0.61, [])):
-        target = SpansTarget(("x", "y"), (1, 1), max_width=1, threshold=threshold)
+        target = FittedSpans(SpansTarget(max_width=1), ("x", "y"), (1, 1), threshold=threshold)
         scores = Scores(torch.tensor([[0.4, 0.25, 0.35]]).log(), (1,))
-        found = target.predictions(scores, tokenized)[0]
+        found = target.decode(scores, tokenized)[0]
         assert [(one["label"], one["score"]) for one in found] == [(label, pytest.approx(p)) for label, p in given]
 
 
@@ -274,14 +276,14 @@ NUMBERS = [float(row * 7 % 48) for row in ROWS]
 
 # A target, gold answers of which no two neighbours are alike, and predictions that say the same.
 PERFECT: dict[str, tuple[Target, Sequence[Any], Sequence[Any]]] = {
-    "label": (LabelTarget.learn(NAMES), NAMES, [{"label": name} for name in NAMES]),
-    "labels": (LabelsTarget.learn(SETS), SETS, [{"labels": list(names)} for names in SETS]),
-    "score": (ScoreTarget.learn(NUMBERS), NUMBERS, [{"score": number} for number in NUMBERS]),
-    "spans": (SpansTarget.learn(MARKS, max_width=2), MARKS, [as_marks(spans) for spans in MARKS]),
-    "bio": (BioTarget.learn(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
-    "tags": (TagsTarget.learn(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
+    "label": (LabelTarget().fit(NAMES), NAMES, [{"label": name} for name in NAMES]),
+    "labels": (LabelsTarget().fit(SETS), SETS, [{"labels": list(names)} for names in SETS]),
+    "score": (ScoreTarget().fit(NUMBERS), NUMBERS, [{"score": number} for number in NUMBERS]),
+    "spans": (SpansTarget(max_width=2).fit(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
+    "bio": (BioTarget().fit(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
+    "tags": (TagsTarget().fit(MARKS), MARKS, [as_marks(spans) for spans in MARKS]),
     "relations": (
-        RelationsTarget.learn(MARKS),
+        RelationsTarget().fit(MARKS),
         [tuple(((s, s + 1), (e, e + 1), name) for s, e, name in spans) for spans in MARKS],
         [as_relations(spans) for spans in MARKS],
     ),
@@ -331,7 +333,7 @@ def test_the_interval_of_a_correlation_is_that_of_pairs_drawn_together() -> None
     rng = np.random.default_rng(5)
     gold = rng.normal(size=400)
     given = 0.8 * gold + 0.6 * rng.normal(size=400)
-    target = ScoreTarget.learn(gold.tolist())
+    target = ScoreTarget().fit(gold.tolist())
     found = target.measure(gold.tolist(), [{"score": float(one)} for one in given])
     middle = np.arctanh(found.scores["pearson"])
     wanted = np.tanh([middle - 1.96 / math.sqrt(397), middle + 1.96 / math.sqrt(397)])  # Fisher's
@@ -345,7 +347,7 @@ def test_words_are_drawn_by_whole_rows() -> None:
         as_marks([(start, end, name if row % 2 else "xy"[name == "x"]) for start, end, name in words])
         for row, words in enumerate(gold)
     ]
-    low, high = TagsTarget.learn(gold).measure(gold, answers).intervals["accuracy"]
+    low, high = TagsTarget().fit(gold).measure(gold, answers).intervals["accuracy"]
     assert (low, high) == pytest.approx((0.5 - 1.96 * 0.079, 0.5 + 1.96 * 0.079), abs=0.04)
 
 
@@ -354,18 +356,18 @@ def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
         MaskedCounts((4, 4, 4 * math.log(0.5)), (4, 1, 4 * math.log(0.25))),
         MaskedCounts((2, 0, 2 * math.log(0.125))),
     )
-    same = MaskedTarget().measure([0.0] * 9, [sure] * 9)
+    same = MaskedTarget().fit(()).measure([0.0] * 9, [sure] * 9)
     assert same.scores == pytest.approx({"accuracy": 1.0, "perplexity": 2.0, "likelihood": 0.5})
     assert same.intervals["perplexity"] == pytest.approx((2.0, 2.0))
     assert same.intervals.keys() == {"accuracy", "perplexity", "likelihood"}
     halves = [MaskedCounts((1, row % 2, math.log(0.5))) for row in range(400)]
-    found = MaskedTarget().measure([0.0] * 400, halves).intervals["accuracy"]
+    found = MaskedTarget().fit(()).measure([0.0] * 400, halves).intervals["accuracy"]
     assert found == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.01)
-    few = MaskedTarget().measure(
-        [0.0] * 4, [MaskedCounts(), sure, MaskedCounts(), MaskedCounts()]
+    few = (
+        MaskedTarget().fit(()).measure([0.0] * 4, [MaskedCounts(), sure, MaskedCounts(), MaskedCounts()])
     )  # in short rows nothing may be hidden
     assert few.intervals["accuracy"] == (1.0, 1.0)
-    mixed = MaskedTarget(beside=True).measure([0.0] * 3, [sure, lost, MaskedCounts()], intervals=False)
+    mixed = MaskedTarget(boundary=True).fit(()).measure([0.0] * 3, [sure, lost, MaskedCounts()], intervals=False)
     geometric = (0.5**4 * 0.125**2) ** (1 / 6)
     assert mixed.scores == pytest.approx(
         {
@@ -381,19 +383,19 @@ def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
 
 def test_confidence_is_measured_where_answers_have_any() -> None:
     answers = [{"label": "a", "score": 0.9}] * 6 + [{"label": "b", "score": 0.6}] * 4
-    found = LabelTarget.learn(["a", "b"]).measure(["a"] * 3 + ["b"] * 7, answers, intervals=False)
+    found = LabelTarget().fit(["a", "b"]).measure(["a"] * 3 + ["b"] * 7, answers, intervals=False)
     assert found.scores["calibration_error"] == pytest.approx((6 * 0.4 + 4 * 0.4) / 10)
     assert [(pytest.approx(c), pytest.approx(a), n) for c, a, n in [(0.6, 1.0, 4), (0.9, 0.5, 6)]] == found.details[
         "reliability"
     ]
-    bare = LabelTarget.learn(["a", "b"]).measure(["a", "b"], [{"label": "a"}] * 2, intervals=False)
+    bare = LabelTarget().fit(["a", "b"]).measure(["a", "b"], [{"label": "a"}] * 2, intervals=False)
     assert "calibration_error" not in bare.scores
     assert bare.details["confusion"] == [[1, 0], [1, 0]]
 
 
 def test_a_word_without_an_answer_is_wrong() -> None:
     gold = [((0, 1, "x"), (2, 3, "y"))]
-    found = TagsTarget.learn(gold).measure(gold, [as_marks([(0, 1, "x")])])
+    found = TagsTarget().fit(gold).measure(gold, [as_marks([(0, 1, "x")])])
     assert found.scores["accuracy"] == 0.5
     assert found.details["per_class"]["y"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1.0}
     assert found.intervals["accuracy"] == (0.5, 0.5)

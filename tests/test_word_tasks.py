@@ -36,7 +36,7 @@ from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.model.predict import groups, score
 from weft.spec import parse
-from weft.targets.spans import SpansTarget
+from weft.targets.spans import FittedSpans, SpansTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
@@ -89,13 +89,13 @@ def build(encoder: str, seed: int = 0, **tasks: dict[str, Any]) -> Network:
     source.encoder.pooler = None
     specs = {name: parse(Task, options) for name, options in tasks.items()}
     gold = ((0, 3, "wild"), (4, 7, "tame"))
-    targets = {name: task.learn([gold] if task.takes_words else ["a", "b"]) for name, task in specs.items()}
+    targets = {name: task.target().fit([gold] if task.takes_words else ["a", "b"]) for name, task in specs.items()}
     return Network(source.encoder, source.tokenizer, specs, targets).eval()
 
 
 def batch_of(network: Network, rows: Sequence[Example], task: str = "t") -> Batch:
     tokenized = network.encode(task, rows)
-    gold = torch.cat(network.targets[task].golds(rows, tokenized))
+    gold = torch.cat(network.targets[task].gold_tensors(rows, tokenized))
     return replace(network.collate(task, tokenized), gold=gold)
 
 
@@ -105,7 +105,7 @@ def random_scores(network: Network, batch: Batch, task: str = "t", seed: int = 0
     if steps is not None:
         torch.nn.init.normal_(steps.get_parameter("learned"))
     assert batch.gold is not None
-    outputs = network.targets[task].outputs(network.tasks[task].default_loss())
+    outputs = network.targets[task].outputs(network.tasks[task].target().default_loss)
     values = torch.randn(len(batch.gold), outputs, requires_grad=True)
     return Scores(values, batch.outputs_per_example, None if steps is None else steps())
 
@@ -599,10 +599,10 @@ def test_a_sentence_of_5000_tokens_is_learned_from_and_answered(tmp_path: Path, 
         tokenized = network.encode(task, [row])
         batch = batch_of(network, [row], task)
         assert batch.gold is not None
-        outputs = network.targets[task].outputs(network.tasks[task].default_loss())
+        outputs = network.targets[task].outputs(network.tasks[task].target().default_loss)
         steps = network.transitions["<tags>"]() if task == "tags" else None
         scores = Scores(torch.nn.functional.one_hot(batch.gold, outputs) * 30.0, batch.outputs_per_example, steps)
-        (given_back,) = network.targets[task].predictions(scores, tokenized)
+        (given_back,) = network.targets[task].decode(scores, tokenized)
         assert [one["text"] for one in given_back] == ["fox"] * len(animals)
         assert [one["start"] for one in given_back] == [len(" ".join(words[:place])) + 1 for place in animals]
 
@@ -693,7 +693,7 @@ def test_a_batch_without_any_word_teaches_nothing_and_breaks_nothing(
 
 @pytest.mark.parametrize("negatives", [0.5, 3.0, 1e9])
 def test_sampling_keeps_every_labelled_span_and_about_the_right_number_of_others(negatives: float) -> None:
-    target = SpansTarget(("x", "y"), (1, 1), max_width=3, negatives=negatives)
+    target = FittedSpans(SpansTarget(max_width=3, negatives=negatives), ("x", "y"), (1, 1))
     gold = torch.zeros(20_000, dtype=torch.long)
     gold[::100] = torch.tensor([1, 2]).repeat(100)
     values = torch.arange(20_000.0).unsqueeze(1)
@@ -753,9 +753,9 @@ def test_the_threshold_is_the_best_on_the_rows_it_is_fitted_on(
     likely = {(place, place): value for place, value in enumerate([*wrong, *right])}
     gold = tuple((4 * place, 4 * place + 3, "tame") for place in range(20, 32))
     tokenized, scores = spans_scores(network, text, likely)
-    target: Any = network.targets["t"].fitted(scores, [Example((text,), gold, 1)], tokenized, metric)
-    found = {(one["start"], one["end"], one["label"]) for one in target.predictions(scores, tokenized)[0]}
-    assert target.measure([gold], target.predictions(scores, tokenized)).scores[metric] == 1.0
+    target: Any = network.targets["t"].calibrate(scores, [Example((text,), gold, 1)], tokenized, metric)
+    found = {(one["start"], one["end"], one["label"]) for one in target.decode(scores, tokenized)[0]}
+    assert target.measure([gold], target.decode(scores, tokenized)).scores[metric] == 1.0
     if metric == "f1":
         assert found == set(gold)
         assert wrong[-1] < target.threshold <= right[0]
@@ -767,7 +767,7 @@ def test_a_threshold_is_not_tuned_on_a_handful(small_encoder: str) -> None:
     network = build(small_encoder, t=DOG)
     tokenized, scores = spans_scores(network, "the quick fox", {(0, 0): 0.3})
     row = Example(("the quick fox",), ((0, 3, "tame"),), 1)
-    assert network.targets["t"].fitted(scores, [row], tokenized, "f1") == network.targets["t"]
+    assert network.targets["t"].calibrate(scores, [row], tokenized, "f1") == network.targets["t"]
 
 
 @given(
@@ -792,12 +792,12 @@ def test_flat_spans_are_the_likeliest_set_without_overlap(
         for some in combinations(weights, size):
             if not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(some, 2)):
                 best = max(best, sum(weights[span] for span in some))
-    given_back = target.predictions(scores, tokenized)[0]
+    given_back = target.decode(scores, tokenized)[0]
     found = [(one["start"] // 4, one["end"] // 4) for one in given_back]
     assert not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(found, 2))
     assert sum(weights[span] for span in found) == pytest.approx(best, abs=1e-4)
     assert [one["score"] for one in given_back] == pytest.approx([likely[span] for span in found], abs=1e-5)
-    nested = replace(target, flat=False).predictions(scores, tokenized)[0]
+    nested = replace(target, target=replace(target.target, flat=False)).decode(scores, tokenized)[0]
     assert {(one["start"] // 4, one["end"] // 4) for one in nested} == set(weights)
 
 
@@ -822,7 +822,7 @@ def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder:
     for word, tag in enumerate([2, 2, 0, 3]):  # I-tame I-tame O B-wild: the first cannot be
         values[words == word, tag] = high
     values[words == 0, 1] = 1.0  # and B-tame is next best there
-    (found,) = target.predictions(Scores(values, (len(values),)), [tokenized_example])
+    (found,) = target.decode(Scores(values, (len(values),)), [tokenized_example])
     assert [(one["text"], one["label"]) for one in found] == [("fox dog", "tame"), ("dog", "wild")]
 
 

@@ -93,7 +93,7 @@ class Case:
         source = load_encoder(self.encoder)
         source.encoder.pooler = None
         torch.manual_seed(seed)
-        return Network(source.encoder, source.tokenizer, {"t": self.task}, {"t": self.task.learn(())}).eval()
+        return Network(source.encoder, source.tokenizer, {"t": self.task}, {"t": self.task.target().fit(())}).eval()
 
     def rows(self, network: Network, seed: int = 13) -> ResampledRows:
         reader = CorpusLoader(network.tokenizer, network.encoder.config.max_length, self.folder / "cache")
@@ -101,7 +101,7 @@ class Case:
 
     def batch(self, network: Network, rows: Sequence[Example]) -> Batch:
         tokenized = network.encode("t", rows)
-        gold = torch.cat(network.targets["t"].golds(rows, tokenized))
+        gold = torch.cat(network.targets["t"].gold_tensors(rows, tokenized))
         return replace(network.collate("t", tokenized), gold=gold)
 
     def train(
@@ -157,7 +157,7 @@ def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
     again = tomllib.loads(tomli_w.dumps(task.to_dict()))
     assert parse(Task, again) == task
     assert parse(Task, again).to_dict() == task.to_dict()
-    assert parse(Task, {"kind": case.options["kind"]}).default_metric() in task.learn(()).metrics
+    assert parse(Task, {"kind": case.options["kind"]}).target().default_metric in task.target().fit(()).metrics
 
 
 def test_neither_padding_nor_order_nor_neighbours_matter(case: Case) -> None:

@@ -26,7 +26,7 @@ from weft.model.folder import load_network, save_network
 from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
-from weft.targets import RowTarget
+from weft.targets import FittedRowTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.tasks.base.pair import PairTask
@@ -136,13 +136,13 @@ class Case:
         source = load_encoder(self.encoder)
         source.encoder.pooler = None
         torch.manual_seed(seed)
-        target = self.task.learn(one.gold for one in self.examples())
+        target = self.task.target().fit(one.gold for one in self.examples())
         return Network(source.encoder, source.tokenizer, {"t": self.task}, {"t": target}).eval()
 
     def batch(self, network: Network) -> Batch:
         """All rows with their gold answers."""
         tokenized = network.encode("t", self.examples())
-        gold = torch.cat(network.targets["t"].golds(self.examples(), tokenized))
+        gold = torch.cat(network.targets["t"].gold_tensors(self.examples(), tokenized))
         return replace(network.collate("t", tokenized), gold=gold)
 
     def write(self, path: Path, rows: list[Example]) -> str:
@@ -207,9 +207,9 @@ def perfect(network: Network, case: Case) -> Tensor:
     """Scores that say exactly what the gold answers are."""
     target, gold = network.targets["t"], case.batch(network).gold
     assert gold is not None
-    if target.target_type == "label":
-        return torch.nn.functional.one_hot(gold, target.outputs(case.task.default_loss())) * 20.0
-    if target.target_type == "labels":
+    if target.target.target_type == "label":
+        return torch.nn.functional.one_hot(gold, target.outputs(case.task.target().default_loss)) * 20.0
+    if target.target.target_type == "labels":
         return (gold * 2 - 1) * 20.0
     unit = (gold - target.low) / (target.high - target.low)  # type: ignore[attr-defined]
     ways = {
@@ -217,7 +217,7 @@ def perfect(network: Network, case: Case) -> Tensor:
         "cosine": unit,
         "linear": (gold - target.mean) / target.std,  # type: ignore[attr-defined]
     }
-    return ways[target.activation].unsqueeze(1)  # type: ignore[attr-defined]
+    return ways[target.target.activation].unsqueeze(1)  # type: ignore[attr-defined]
 
 
 def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
@@ -225,7 +225,7 @@ def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
     again = tomllib.loads(tomli_w.dumps(task.to_dict()))
     assert parse(Task, again) == task
     assert parse(Task, again).to_dict() == task.to_dict()
-    assert task.default_metric() in case.network().targets["t"].metrics
+    assert task.target().default_metric in case.network().targets["t"].metrics
 
 
 def test_gold_survives_a_file_and_blank_cells_are_no_answer(case: Case, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network, rows = case.network(), case.examples()
-    network.targets["t"] = network.targets["t"].fitted(
+    network.targets["t"] = network.targets["t"].calibrate(
         scores(network, rows), rows, network.encode("t", rows), network.metric("t")
     )
     save_network(network, tmp_path / "here")
@@ -287,11 +287,11 @@ def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
     tokenized = network.encode("t", case.examples())
     answers = network.collate("t", tokenized).outputs_per_example
     steps = network.transitions["<t>"]() if "<t>" in network.transitions else None
-    predictions = target.predictions(Scores(perfect(network, case), answers, steps), tokenized)
-    if isinstance(target, RowTarget):
-        key = {"label": "label", "labels": "labels", "score": "score"}[target.target_type]
-        found = [tuple(one[key]) if target.target_type == "labels" else one[key] for one in predictions]
-        assert found == (pytest.approx(golds, abs=1e-5) if target.target_type == "score" else golds)
+    predictions = target.decode(Scores(perfect(network, case), answers, steps), tokenized)
+    if isinstance(target, FittedRowTarget):
+        key = {"label": "label", "labels": "labels", "score": "score"}[target.target.target_type]
+        found = [tuple(one[key]) if target.target.target_type == "labels" else one[key] for one in predictions]
+        assert found == (pytest.approx(golds, abs=1e-5) if target.target.target_type == "score" else golds)
     else:
         assert [sorted(map(as_gold, one)) for one in predictions] == [sorted(gold) for gold in golds]  # type: ignore[arg-type]
     assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)

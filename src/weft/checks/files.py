@@ -123,7 +123,7 @@ class _Reading:
             return None if input is None else self._marks(cell, input, line)
         if str(cell) not in self.refused:
             try:
-                return self.task.read_gold(cell)
+                return self.task.target().read(cell, Input(()), self.column)
             except ValueError as error:
                 self.refused[str(cell)] = without_long_values(str(error))
         self.answers[self.column, self.refused[str(cell)]].append(line)
@@ -132,8 +132,8 @@ class _Reading:
     def _marks(self, cell: Any, input: Input, line: int) -> Gold | None:
         """What is marked in a text, mended where the task asks for that; what is wrong is told without its place."""
         try:
-            cell, repairs = self.task.repair_cell(cell, input, self.column)
-            gold = self.task.read_gold(cell, input, self.column)
+            cell, repairs = self.task.target().repair(cell, input, self.column)
+            gold = self.task.target().read(cell, input, self.column)
         except ValueError as error:
             self.answers[self.column, _anywhere(without_long_values(str(error)))].append(line)
             return None

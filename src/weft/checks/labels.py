@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from weft.checks.duplicates import agree
 from weft.checks.findings import SHOWN, WRONG, Finding, Part, few, name_label, without_long_values
 from weft.data.records import Example
 from weft.spec import nearest
+from weft.targets import Target
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
 
@@ -21,14 +22,14 @@ COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too 
 
 def has_labels(task: Task, rows: Sequence[Example]) -> bool:
     """Whether the answers look like labels, rather than like texts of which almost every row has its own."""
-    kinds = len(set(labels_of(rows)))
+    kinds = len(set(labels_of(task.target(), rows)))
     return task.gold_column() not in task.text_columns() and 0 < kinds <= max(20, len(rows) // 2)
 
 
 def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
     """Labels that dominate, are rare, cannot be learned or measured, or were never seen in training."""
-    train = parts.get("train")
-    counts = Counter(labels_of(train.rows)) if train is not None else Counter()
+    train, target = parts.get("train"), task.target()
+    counts = Counter(labels_of(target, train.rows)) if train is not None else Counter()
     if train is None or not train.complete or not counts:
         return
     if not has_labels(task, train.rows):
@@ -38,14 +39,14 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
         return
     if not task.takes_words:  # a text may hold any number of marks
         yield from _unbalanced(train, counts)
-    for label in getattr(task, "labels", None) or ():
+    for label in target.labels:
         if label not in counts:
             yield Finding("warning", f"tasks.{name}.labels", f"{name_label(label)} has no training row")
-    yield from _scarce(train, counts, LEARNABLE, "to learn")
+    yield from _scarce(train, labels_of(target, train.rows), counts, LEARNABLE, "to learn")
     for part in (parts[split] for split in ("dev", "test") if split in parts):
         if part.rows and part.complete:
-            yield from _scarce(part, counts, MEASURABLE, "to measure")
-        yield from _unseen(part, counts)
+            yield from _scarce(part, labels_of(target, part.rows), counts, MEASURABLE, "to measure")
+        yield from _unseen(part, target, counts)
 
 
 def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
@@ -69,8 +70,9 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     """Labels of one file that differ only in writing, and rare ones that look like another with a slip."""
     if not has_labels(task, part.rows):
         return
-    counts = Counter(labels_of(part.rows))
-    first = {label: row.line for row in reversed(part.rows) for label in labels_of([row])}
+    target = task.target()
+    counts = Counter(labels_of(target, part.rows))
+    first = {label: row.line for row in reversed(part.rows) for label in target.labels_in(row.gold)}
     written: dict[str, list[str]] = defaultdict(list)
     for label in counts:
         written[_plain(label)].append(label)
@@ -93,18 +95,20 @@ def _unbalanced(part: Part, counts: Counter[str]) -> Iterator[Finding]:
             yield part.finding("warning", f"unbalanced, {said} have: {listed}")
 
 
-def _scarce(part: Part, known: Counter[str], least: int, purpose: str) -> Iterator[Finding]:
-    counts = Counter(labels_of(part.rows))
+def _scarce(part: Part, labels: Iterable[str], known: Counter[str], least: int, purpose: str) -> Iterator[Finding]:
+    counts = Counter(labels)
     scarce = sorted((counts[label], label) for label in known if counts[label] < least)
     if scarce:
         listed = few(f"{name_label(label)} ({count})" for count, label in scarce)
         yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
 
 
-def _unseen(part: Part, known: Counter[str]) -> Iterator[Finding]:
+def _unseen(part: Part, target: Target, known: Counter[str]) -> Iterator[Finding]:
     lines: dict[str, list[int]] = defaultdict(list)
-    for label, line in ((label, row.line) for row in part.rows for label in labels_of([row]) if label not in known):
-        lines[label].append(line)
+    for row in part.rows:
+        for label in target.labels_in(row.gold):
+            if label not in known:
+                lines[label].append(row.line)
     shown = SHOWN if len(lines) <= WRONG else 0
     for label in sorted(lines)[:shown]:
         said = f"label {name_label(label)} never occurs in training{without_long_values(nearest(label, known))}"

@@ -13,7 +13,7 @@ from weft.checks.lengths import find_cut_texts
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_unfit_heads, find_unfit_losses
 from weft.checks.spans import find_lost_marks
 from weft.config.experiment import Experiment
-from weft.targets import Target
+from weft.targets import FittedTarget
 from weft.tasks.base.examples import held_out_lines
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -42,7 +42,7 @@ def run_checks(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, 
     """
     found = list(find_odd_settings(experiment))
     tasks: dict[str, dict[str, Part]] = {}
-    targets: dict[str, Target] = {}
+    targets: dict[str, FittedTarget] = {}
     texts = Normalised()
     labelled = {name: task for name, task in experiment.tasks.items() if not task.reads_corpus}
     found += find_lost_corpora(experiment.tasks, base)

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 
 from weft.checks.findings import Finding, Part
 from weft.config.experiment import Experiment
-from weft.data.records import Gold
+from weft.data.records import Input
 from weft.errors import ConfigError
 from weft.losses.ordinal import Ordinal
 from weft.losses.pearson import Pearson
 from weft.model.devices import choose_device, half_precision_fault
 from weft.model.network import check_losses, loss_of, reads_first_token
 from weft.pooling.cls import Cls
-from weft.targets import Target
+from weft.targets import FittedTarget
 from weft.tasks import Task
 
 HIGH_RATE = 1e-3  # learning rates above this ruin a pretrained encoder
 SMALL_BATCH = 8  # rows below which a batch's correlation is noise
+_NOMINAL = [Input(("a b",), words=((0, 1), (2, 3)), spans=((0, 1, ""), (2, 3, "")))] * 4  # for rows that cannot be read
 _WIDTH = 1024  # of a nominal encoder: only whether two heads read equally much matters
 
 
@@ -55,11 +56,11 @@ def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None
         yield Finding("warning", "training.batch_size", said)
 
 
-def find_unfit_losses(name: str, task: Task, train: Part | None, targets: dict[str, Target]) -> Iterator[Finding]:
+def find_unfit_losses(name: str, task: Task, train: Part | None, targets: dict[str, FittedTarget]) -> Iterator[Finding]:
     """Losses and metrics that do not suit the answers; adds the target to `targets` where the rows tell it."""
     golds = [row.gold for row in train.rows] if train is not None else []
     try:
-        target = task.learn(golds or _sample_golds(task))
+        target = task.target().fit(golds or task.target().example_golds(_NOMINAL))
         check_losses({name: task}, {name: target})
         if golds:
             targets[name] = target
@@ -68,20 +69,12 @@ def find_unfit_losses(name: str, task: Task, train: Part | None, targets: dict[s
             place, _, message = fault.partition(": ")
             yield Finding("fault", place, message)
     words = any(isinstance(gold, str) and not re.fullmatch(r"[-+]?\d+(\.\d+)?", gold) for gold in golds)
-    if isinstance(task.loss, Ordinal) and not getattr(task, "labels", None) and words:
+    if isinstance(task.loss, Ordinal) and not task.target().labels and words:
         said = "the loss 'ordinal' needs the labels in order; without it they are taken by the alphabet"
         yield Finding("warning", f"tasks.{name}.labels", said)
 
 
-def _sample_golds(task: Task) -> list[Gold]:
-    """An answer of the right type for a task whose rows cannot be read."""
-    if task.takes_words:  # whose answers are about a text
-        return [((0, 1, (getattr(task, "labels", None) or ("1",))[0]),)]
-    cells = (*(getattr(task, "labels", None) or ()), *(getattr(task, "scale", None) or ()), "1")
-    return next(([gold] for cell in cells if (gold := task.read_gold(cell)) is not None), [])
-
-
-def find_unfit_heads(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> Iterator[Finding]:
+def find_unfit_heads(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget]) -> Iterator[Finding]:
     """Heads that tasks share by name but that are not the same."""
     first: dict[str, str] = {}
     for name, task in tasks.items():

@@ -114,7 +114,7 @@ def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
         ranges = [f"{min(some):g} … {max(some):g}" if some else "" for some in golds]
         means = [f"{sum(some) / len(some):.2f}" if some else "" for some in golds]
         return [("scores", *ranges), ("mean", *means)]
-    counts = [Counter(labels_of(part.rows)) for part in parts.values()]
+    counts = [Counter(labels_of(task.target(), part.rows)) for part in parts.values()]
     if not has_labels(task, [row for part in parts.values() for row in part.rows]):
         return [("different answers", *(f"{len(some):,}" for some in counts))]
     total: Counter[str] = sum(counts, Counter())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
-from torch import nn
+from torch import Tensor, nn
 
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
@@ -37,7 +37,8 @@ class NetworkShape:
     config: EncoderConfig
     tasks: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the tasks that have labels
-    multilabel: frozenset[str] = frozenset()  # tasks whose rows may carry several labels
+    label_losses: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
+    """For the same tasks: the loss of calling each label itself, from a head's scores of all of them, (L, O)."""
     siamese: frozenset[str] = frozenset()  # tasks whose two texts are rows of their own
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -59,7 +58,7 @@ class LabelConditioner(Conditioner):
     def __init__(self, options: LabelAttention, shape: NetworkShape, layers: Sequence[int]) -> None:
         super().__init__()
         self.options, self.layers = options, frozenset(layers)
-        self.names, self.multilabel, self.siamese = dict(shape.labels), shape.multilabel, shape.siamese
+        self.names, self.label_losses, self.siamese = dict(shape.labels), dict(shape.label_losses), shape.siamese
         width, std = shape.config.hidden_size, shape.config.initializer_range
         self.labels = nn.ParameterDict(
             {task_key(task): nn.Parameter(torch.randn(len(names), width) * std) for task, names in self.names.items()}
@@ -86,14 +85,7 @@ class LabelConditioner(Conditioner):
         """
         if task not in self.names or not self.options.weight or task in self.siamese:
             return None
-        scores = head(self.labels[task_key(task)])
-        count = len(self.names[task])
-        if task in self.multilabel:
-            each = F.binary_cross_entropy_with_logits(scores, torch.eye(count).to(scores), reduction="none")
-            return self.options.weight * each.mean(1).sum()  # one loss per label, as large as the task's own
-        if scores.shape[1] == 1:  # two labels through one score
-            scores = torch.cat([torch.zeros_like(scores), scores], 1)
-        return self.options.weight * F.cross_entropy(scores, torch.arange(count).to(scores.device), reduction="sum")
+        return self.options.weight * self.label_losses[task](head(self.labels[task_key(task)]))
 
     @torch.no_grad()
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:

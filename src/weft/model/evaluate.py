@@ -18,8 +18,7 @@ from weft.model.gold import read_gold
 from weft.model.inputs import choose_tasks
 from weft.model.network import Network
 from weft.model.predict import WINDOW, score
-from weft.targets import Measures, Target
-from weft.tasks.base.examples import labels_of
+from weft.targets import FittedTarget, Measures
 from weft.tensors import Scores
 from weft.tokenization.examples import TokenizedExample
 
@@ -57,7 +56,7 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
         predictions: list[Prediction] = []
         for first in range(0, len(examples), together):
             scores, tokenized = score_examples(network, task, examples[first : first + together])
-            predictions += target.predictions(scores, tokenized)
+            predictions += target.decode(scores, tokenized)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)
     return results
@@ -100,12 +99,12 @@ def _sources(
     return list(sources.values())
 
 
-def check_rows(task: str, target: Target, examples: Sequence[Example]) -> None:
+def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> None:
     """Raise where there is nothing to measure, or a label that the network cannot give."""
     if not examples:
         raise DataError(f"task {task!r}: there are no rows to measure on")
-    known = set(getattr(target, "labels", ()))
-    unknown = [one for one in examples if not known.issuperset(labels_of([one]))]
+    known = set(target.labels)
+    unknown = [row for row in examples if not known.issuperset(target.target.labels_in(row.gold))]
     if unknown:
         raise DataError(
             f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in line {unknown[0].line}, have a "
@@ -119,25 +118,23 @@ def score_examples(network: Network, task: str, examples: Sequence[Example]) -> 
     return score(network, {task: tokenized})[task], tokenized
 
 
-def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, Target]:
+def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, FittedTarget]:
     """Every task's target with temperature and thresholds fitted on rows not trained on."""
     network.eval()
     fitted = {}
     for task, examples in rows.items():
         if examples:
             scores, tokenized = score_examples(network, task, examples)
-            fitted[task] = network.targets[task].fitted(scores, examples, tokenized, network.metric(task))
+            fitted[task] = network.targets[task].calibrate(scores, examples, tokenized, network.metric(task))
     return fitted
 
 
-def measure_baselines(
-    target: Target, train: Dataset, rows: Sequence[Example], only_majority: bool = False
-) -> dict[str, dict[str, float]]:
+def measure_baselines(target: FittedTarget, train: Dataset, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
     """What the commonest answer and a method without an encoder reach, by metric."""
     golds = [one.gold for one in rows]
     found = {"majority": target.majority(train, rows)}
-    if not only_majority:
-        found[target.without_encoder] = target.simple(train, rows)
+    if target.has_baseline:
+        found[target.baseline_name] = target.baseline(train, rows)
     return {name: target.measure(golds, predictions, intervals=False).scores for name, predictions in found.items()}
 
 

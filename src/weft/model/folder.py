@@ -39,12 +39,14 @@ class Renames:
 
     tensors: Mapping[str, str]  # the first part of a tensor's name
     targets: Mapping[str, str]  # a key of a target's data
+    options: frozenset[str]  # keys of a target's data that the task has too, and that are not stored twice any more
 
 
 RENAMES = {
     1: Renames(
         tensors={"readers": "features", "steps": "transitions"},
-        targets={"spread": "std", "bound": "activation", "widest": "max_width"},
+        targets={"spread": "std"},
+        options=frozenset({"bound", "widest", "flat", "negatives", "decoder", "learned", "decided", "beside"}),
     )
 }
 
@@ -94,7 +96,7 @@ def _renames_since(version: Any, folder: Path) -> list[Renames]:
 def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) -> Network:
     """The network a document describes, its weights not yet set."""
     tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
-    targets = {name: tasks[name].target_from(_today(data, renames)) for name, data in document["targets"].items()}
+    targets = {name: tasks[name].target().load(_today(data, renames)) for name, data in document["targets"].items()}
     conditioning = parse(Conditioning, document["conditioning"])
     with Blank():
         with torch.device("meta"):
@@ -105,7 +107,7 @@ def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) ->
 def _today(data: Mapping[str, Any], renames: list[Renames]) -> dict[str, Any]:
     """A target's data under today's keys."""
     for older in renames:
-        data = {older.targets.get(key, key): value for key, value in data.items()}
+        data = {older.targets.get(key, key): value for key, value in data.items() if key not in older.options}
     return dict(data)
 
 

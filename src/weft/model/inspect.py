@@ -20,14 +20,8 @@ from weft.data.records import Input, Prediction
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.errors import ConfigError
-from weft.model.explained import check_explicable, explained_marks, explained_score
 from weft.model.inputs import choose_tasks
 from weft.model.network import Network
-from weft.targets import Target
-from weft.targets.label import LabelTarget
-from weft.targets.labels import LabelsTarget
-from weft.targets.spans import SpansTarget
-from weft.targets.tags import TagsTarget
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
@@ -247,22 +241,19 @@ def inspect(
     input = given if isinstance(given, Input) else Input(given)
     choose_tasks(network, [task], pair=len(input.texts) == 2)
     target = network.targets[task]
-    check_explicable(task, target)
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
     tokenized_example = encode_with_offsets(network, task, input, network.max_length(task))
     with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
         run = run_once(network, task, tokenized_example, layer)
-        (prediction,) = target.predictions(run.scores.detached(), [tokenized_example])
-        if isinstance(target, TagsTarget | SpansTarget):
-            explained, score = explained_marks(target, run.scores, prediction, tokenized_example)
-        else:
-            explained, score = explained_score(target, run.scores.values, prediction)
+        scores = target.compact(run.scores.detached(), [tokenized_example])
+        (prediction,) = target.decode(scores, [tokenized_example])
+        explained, score = target.explain(run.scores, prediction, tokenized_example)
         (gradient,) = torch.autograd.grad(score, run.embedded)
     attribution = (gradient * run.embedded.detach()).float().sum(1).cpu()
     attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
     pulled = None if run.shown.winning_label is None else run.shown.winning_label.cpu()
-    labels = labels_of(target) if pulled is not None else None
+    labels = target.row_labels if pulled is not None else None
     rows = _rows(network, task, tokenized_example, run.batch, attention, attribution, pulled)
     total = sum(row.absolute() for row in rows) or 1.0
     return Inspection(
@@ -367,11 +358,6 @@ def join_windows(
             elif decides[place] == (number, inside):
                 looked[place] = shares[inside]
     return looked, spoke
-
-
-def labels_of(target: Target) -> tuple[str, ...]:
-    """The labels a target has, in order."""
-    return target.labels if isinstance(target, LabelTarget | LabelsTarget) else ()
 
 
 def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:

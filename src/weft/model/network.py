@@ -19,9 +19,7 @@ from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
-from weft.targets import ScoresLoss, Target
-from weft.targets.label import LabelTarget
-from weft.targets.labels import LabelsTarget
+from weft.targets import FittedTarget, ScoresLoss
 from weft.tasks import Task
 from weft.tensors import Batch, Scores, States, pack
 from weft.tokenization.examples import TokenizedExample
@@ -39,7 +37,7 @@ class Network(nn.Module):
         encoder: Encoder,
         tokenizer: Tokenizer,
         tasks: Mapping[str, Task],
-        targets: Mapping[str, Target],
+        targets: Mapping[str, FittedTarget],
         conditioning: Conditioning | None = None,
     ) -> None:
         super().__init__()
@@ -51,7 +49,7 @@ class Network(nn.Module):
         self.conditioner = self.conditioning.build(network_shape(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
         self.features = nn.ModuleDict({task_key(name): task.build_features(width) for name, task in self.tasks.items()})
-        transitions = {task_key(name): task.build_transitions(self.targets[name]) for name, task in self.tasks.items()}
+        transitions = {task_key(name): target.build_transitions() for name, target in self.targets.items()}
         self.transitions = nn.ModuleDict({name: module for name, module in transitions.items() if module is not None})
         self.heads = nn.ModuleDict()
         self._shared: dict[str, tuple[Any, ...]] = {}
@@ -78,7 +76,7 @@ class Network(nn.Module):
 
     def losses(self) -> dict[str, ScoresLoss]:
         """Every task's loss over its scores and the gold of a batch."""
-        return {name: self.targets[name].loss_of(loss_of(task)) for name, task in self.tasks.items()}
+        return {name: self.targets[name].build_loss(loss_of(task)) for name, task in self.tasks.items()}
 
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
@@ -110,7 +108,7 @@ class Network(nn.Module):
 
     def metric(self, task: str) -> str:
         """The metric a task is chosen by."""
-        return self.tasks[task].metric or self.tasks[task].default_metric()
+        return self.tasks[task].metric or self.targets[task].target.default_metric
 
     def _add_head(self, name: str, width: int) -> None:
         task = self.tasks[name]
@@ -134,11 +132,11 @@ class Network(nn.Module):
         return task_key(chosen.head.share or task)
 
 
-def with_pooling(task: Task, target: Target, conditioning: Conditioning) -> Task:
+def with_pooling(task: Task, target: FittedTarget, conditioning: Conditioning) -> Task:
     """The task with its own pooler, else the first token where labels feed that, else the mean."""
     if task.pooling is not None:
         return task
-    fed = reads_first_token(conditioning) and isinstance(target, LabelTarget | LabelsTarget)
+    fed = reads_first_token(conditioning) and target.row_labels
     return task.model_copy(update={"pooling": Cls() if fed else Mean()})
 
 
@@ -148,20 +146,22 @@ def reads_first_token(conditioning: Conditioning) -> bool:
     return any(part.reads_first_token for part in parts)
 
 
-def network_shape(config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> NetworkShape:
+def network_shape(
+    config: EncoderConfig, tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget]
+) -> NetworkShape:
     """What conditioning methods may know of a network."""
     return NetworkShape(
         config=config,
         tasks=tuple(tasks),
-        labels={name: one.labels for name, one in targets.items() if isinstance(one, LabelTarget | LabelsTarget)},
-        multilabel=frozenset(name for name, target in targets.items() if isinstance(target, LabelsTarget)),
+        labels={name: target.row_labels for name, target in targets.items() if target.row_labels},
+        label_losses={name: target.label_loss for name, target in targets.items() if target.row_labels},
         siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
     )
 
 
 def loss_of(task: Task) -> Loss:
     """The loss a task trains with."""
-    return task.loss or task.default_loss()
+    return task.loss or task.target().default_loss
 
 
 def check_sources(tasks: Mapping[str, Task]) -> None:
@@ -174,13 +174,13 @@ def check_sources(tasks: Mapping[str, Task]) -> None:
             raise ConfigError(f"tasks.{name}.spans_from: {source!r} does not mark spans; allowed: {allowed}")
 
 
-def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> None:
+def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget]) -> None:
     """Raise for every loss and metric that does not suit its task's answers."""
     faults = []
     for name, task in tasks.items():
         target, loss = targets[name], loss_of(task)
-        if target.target_type not in loss.target_types:
-            kinds = [kind for kind, cls in Loss.kinds().items() if target.target_type in cls.target_types]
+        if target.target.target_type not in loss.target_types:
+            kinds = [kind for kind, cls in Loss.kinds().items() if target.target.target_type in cls.target_types]
             faults.append(
                 f"tasks.{name}.loss: {loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
             )
@@ -192,11 +192,11 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, Target]) -> No
         raise ConfigError(*faults)
 
 
-def loss_faults(target: Target, loss: Loss) -> tuple[str, ...]:
+def loss_faults(target: FittedTarget, loss: Loss) -> tuple[str, ...]:
     """What speaks against a loss for this many labels."""
     try:
         target.outputs(loss)
-        target.loss_of(loss)
+        target.build_loss(loss)
     except ConfigError as error:
         return error.faults
     return ()

@@ -47,7 +47,7 @@ def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[A
         for asked in in_turn(network, window, answers):
             for tokenized in groups(network, asked, tokenizer):
                 for task, scores in score(network, tokenized).items():
-                    for place, prediction in enumerate(network.targets[task].predictions(scores, tokenized[task])):
+                    for place, prediction in enumerate(network.targets[task].decode(scores, tokenized[task])):
                         answers[place][task] = prediction
                     truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, tokenized[task], strict=True)]
         for row, answer, cut in zip(window, answers, truncated, strict=True):

@@ -8,25 +8,28 @@
     relations  what pairs of spans have to do with each other
     masked     tokens that were masked
 
-A target is learned from the training rows, is frozen, and knows all about its answers: how gold becomes a tensor, how
-a head's scores become a prediction, how good predictions are, and what a model must beat. It is stored in a model
-folder as plain JSON.
+Each file holds two classes. A `Target` comes from a task's options alone: it reads gold out of cells and says what may
+be said of gold before anything is learned. Its `fit` sees the training rows and gives a `FittedTarget`, which knows how
+gold becomes a tensor, how a head's scores become predictions, how good predictions are, and what a model must beat.
+What was fitted is stored in a model folder as plain JSON; the options are stored with the task.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.data.dataset import Dataset
-from weft.data.records import Example, Gold, Prediction
+from weft.data.records import Example, Gold, Input, Prediction
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
+from weft.metrics.sections import ClassTable, Section
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 
@@ -44,37 +47,126 @@ class Measures:
 
 @dataclass(frozen=True)
 class Target(ABC):
-    """The root of all targets."""
+    """The root of all targets, as the options of a task describe them: no row has been seen.
 
-    target_type: ClassVar[TargetType]
-    without_encoder: ClassVar[str] = "tfidf"  # what `simple` is called
-    metrics: ClassVar[tuple[str, ...]]  # what `measure` gives; higher is better for all a user may choose by
+    `labels` are those that the options name; none where they are to be learned, or where there are none.
+    """
+
+    target_type: ClassVar[TargetType]  # which losses suit it
+    metrics: ClassVar[tuple[str, ...]]  # what a user may choose by; higher is better for all of them
+    multilabel: ClassVar[bool] = False  # whether a row may have any number of labels
+
+    labels: tuple[str, ...] = ()
+    default_metric: str = ""
+
+    @property
+    @abstractmethod
+    def fitted(self) -> type[FittedTarget]:
+        """What `fit` makes of it."""
+
+    @property
+    @abstractmethod
+    def default_loss(self) -> Loss:
+        """The loss where a config names none."""
+
+    @abstractmethod
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        """The gold answer in a cell, None where it is blank; raises ValueError with what is wrong.
+
+        What the cell means may depend on the rest of the row (`input`), and on which of the task's columns it is in.
+        """
+
+    @abstractmethod
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        """A cell, as plain JSON data, from which `read` gives this gold."""
+
+    def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
+        """The cell with everything mended that can be, and how often what was; only where the options ask for it."""
+        return cell, Counter()
+
+    def stratum(self, gold: Gold) -> Hashable:
+        """What a split of the rows should keep in proportion."""
+        return gold
+
+    def key(self, gold: Gold) -> Hashable:
+        """Equal for gold answers that say the same."""
+        return gold
+
+    def labels_in(self, gold: Gold) -> Iterable[str]:
+        """The labels that a gold answer holds, as often as it does."""
+        return ()
+
+    def find_problems(
+        self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]
+    ) -> Iterator[tuple[str, int]]:
+        """What is odd about rows whose gold can be read: a message, and the line of the row."""
+        return iter(())
+
+    @abstractmethod
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        """A gold answer for each input, as varied as the kind allows; inputs know their words (`Input.words`)."""
+
+    @abstractmethod
+    def fit(self, golds: Iterable[Gold]) -> FittedTarget:
+        """The target with what the golds of the training rows say."""
+
+    def load(self, data: Mapping[str, Any]) -> FittedTarget:
+        """The fitted target from what `to_dict` gave."""
+        return self.fitted(self, **data)
+
+
+@dataclass(frozen=True)
+class FittedTarget(ABC):
+    """The root of all fitted targets: the options, and what the training rows told."""
+
+    calibratable: ClassVar[bool] = True  # whether rows not trained on can tell more about how to read its scores
+    has_baseline: ClassVar[bool] = True  # whether there is a method without an encoder
+    baseline_name: ClassVar[str] = "tfidf"
+
+    target: Target
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))  # a list, when read from JSON
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return self.target.metrics
+
+    @property
+    def row_labels(self) -> tuple[str, ...]:
+        """The labels where they are said of whole rows; none where they are said of words, spans or pairs."""
+        return ()
 
     @abstractmethod
     def outputs(self, loss: Loss) -> int:
         """The scores a head gives per answer."""
 
     @abstractmethod
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         """The gold answers of each example, as the loss takes them: one row for each of its answers."""
 
     @abstractmethod
-    def loss_of(self, loss: Loss) -> ScoresLoss:
+    def build_loss(self, loss: Loss) -> ScoresLoss:
         """The loss over a head's scores and the gold of a batch."""
+
+    def build_transitions(self) -> nn.Module | None:
+        """The module that gives `Scores.transitions`, for kinds that learn which tag follows which."""
+        return None
 
     def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
         """The scores without what predictions do not need, where all of them would fill the memory."""
         return scores
 
     @abstractmethod
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         """A prediction per example from a head's scores."""
 
-    @abstractmethod
-    def fitted(
+    def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
+    ) -> Self:
         """The same target with temperature and thresholds fitted on scores of rows not trained on."""
+        return self
 
     @abstractmethod
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
@@ -85,39 +177,67 @@ class Target(ABC):
         """The commonest answer of the training rows (for scores: their mean), for every row."""
 
     @abstractmethod
-    def simple(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         """The answers of a method without an encoder: a linear model on TF-IDF, or for words a memory of them."""
 
+    def label_loss(self, scores: Tensor) -> Tensor:
+        """The sum over labels of the loss of calling label i label i, from a head's scores of each label, (L, O).
+
+        Only for targets with `row_labels`.
+        """
+        raise NotImplementedError
+
+    def explain(
+        self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
+    ) -> tuple[tuple[str, ...], Tensor]:
+        """The labels of the prediction of one example and the score that stands for them, a scalar with its gradient.
+
+        No labels where the prediction is a number. Raises ConfigError where it is not known which score that is.
+        """
+        raise ConfigError("the answers of this task cannot be inspected; labels, scores, tags and spans can")
+
+    def report_sections(self, measures: Measures) -> list[Section]:
+        """What a report shows of its measures beside the scores, in order."""
+        return [ClassTable(measures.details["per_class"])] if self.labels else []
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, from which `type(self)(**data)` builds an equal target."""
-        return asdict(self)
+        """Plain data, from which `Target.load` builds an equal one."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init and one.name != "target"}
 
 
 @dataclass(frozen=True)
-class RowTarget(Target):
+class FittedRowTarget(FittedTarget):
     """A target with one answer per example, B in all, so that scores and gold are plain tensors."""
+
+    @property
+    def row_labels(self) -> tuple[str, ...]:
+        return self.labels
 
     @abstractmethod
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
         """Gold answers as a loss takes them, (B,) or (B, L)."""
 
     @abstractmethod
-    def build_loss(self, loss: Loss) -> LossFunction:
+    def row_loss(self, loss: Loss) -> LossFunction:
         """The loss over a head's scores, (B, O), and `tensor`."""
 
     @abstractmethod
-    def decode(self, scores: Tensor) -> list[Prediction]:
+    def decode_rows(self, scores: Tensor) -> list[Prediction]:
         """A prediction per row from a head's scores, (B, O)."""
 
+    def calibrate_rows(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Self:
+        """As `calibrate`, from scores (B, O)."""
+        return self
+
     @abstractmethod
-    def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Target:
-        """The same target with temperature and thresholds fitted on scores (B, O) of rows not trained on."""
+    def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
+        """As `explain`, from the scores of one row, (O,)."""
 
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
-        return list(self.tensor([one.gold for one in examples]).split(1))
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+        return list(self.tensor([example.gold for example in examples]).split(1))
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
-        compute = self.build_loss(loss)
+    def build_loss(self, loss: Loss) -> ScoresLoss:
+        compute = self.row_loss(loss)
 
         def over_scores(scores: Scores, batch: Batch) -> Tensor:
             assert batch.gold is not None
@@ -125,13 +245,18 @@ class RowTarget(Target):
 
         return over_scores
 
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
-        return self.decode(scores.values)
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+        return self.decode_rows(scores.values)
 
-    def fitted(
+    def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
-        return self.calibrated(scores.values, [one.gold for one in examples], metric)
+    ) -> Self:
+        return self.calibrate_rows(scores.values, [example.gold for example in examples], metric)
+
+    def explain(
+        self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
+    ) -> tuple[tuple[str, ...], Tensor]:
+        return self.explain_row(scores.values[0], prediction)
 
 
 def refuse_merged_labels(loss: Loss, labels: int) -> None:
@@ -145,6 +270,6 @@ def as_logits(scores: Tensor) -> Tensor:
     return torch.cat([torch.zeros_like(scores), scores], 1) if scores.shape[1] == 1 else scores
 
 
-def pairs_of(rows: Sequence[Example]) -> list[tuple[str, str]]:
+def text_pairs(rows: Sequence[Example]) -> list[tuple[str, str]]:
     """The two texts of each row."""
     return [(row.texts[0], row.texts[1]) for row in rows]

@@ -5,82 +5,112 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.baselines.tfidf import majority_labels, tfidf_labels, tfidf_pair_labels
-from weft.data.records import Example, Gold, Prediction
+from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType
+from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
-from weft.targets import Measures, RowTarget, as_logits, pairs_of
+from weft.metrics.sections import Calibration, ConfusionMatrix, Section
+from weft.targets import FittedRowTarget, Measures, Target, as_logits, text_pairs
+from weft.targets.base.reading import read_label
 
 _LEAST = 10  # rows of each label from which a threshold is tuned
 
 
 @dataclass(frozen=True)
-class LabelTarget(RowTarget):
-    """The labels in order, how often each occurred in training, and how the model's confidence is to be read.
-
-    With two labels, a row gets the second where its probability reaches `threshold`; otherwise the likeliest wins.
-    """
+class LabelTarget(Target):
+    """One of the labels per row; those that occur in training where the options name none."""
 
     target_type: ClassVar[TargetType] = "label"
     metrics: ClassVar[tuple[str, ...]] = (
         *("accuracy", "f1_macro", "f1_micro", "precision_macro", "recall_macro", "matthews_correlation"),
     )
 
-    labels: tuple[str, ...]
+    default_metric: str = "f1_macro"
+
+    @property
+    def fitted(self) -> type[FittedLabel]:
+        return FittedLabel
+
+    @property
+    def default_loss(self) -> Loss:
+        return CrossEntropy()
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        return read_label(cell, self.labels)
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return gold
+
+    def labels_in(self, gold: Gold) -> Iterable[str]:
+        return (str(gold),)
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        names = self.labels or ("a", "b")
+        return [names[row % len(names)] for row in range(len(inputs))]
+
+    def fit(self, golds: Iterable[Gold]) -> FittedLabel:
+        """The labels of the options, or those that occur: numbers in the order of numbers, words in that of words."""
+        counts = Counter(map(str, golds))
+        names = self.labels or tuple(sorted(counts, key=natural))
+        return FittedLabel(self, names, tuple(counts[name] for name in names))
+
+
+@dataclass(frozen=True)
+class FittedLabel(FittedRowTarget):
+    """The labels in order, how often each occurred in training, and how the model's confidence is to be read.
+
+    With two labels, a row gets the second where its probability reaches `threshold`; otherwise the likeliest wins.
+    """
+
+    target: LabelTarget
     counts: tuple[int, ...]
     temperature: float = 1.0
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
-
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None) -> LabelTarget:
-        """The labels that occur, numbers in the order of numbers and words in that of words, or those given."""
-        counts = Counter(golds)
-        names = tuple(labels) if labels else tuple(sorted(counts, key=natural))
-        return cls(names, tuple(counts[name] for name in names))
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels), "label")
 
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
-        places = {label: place for place, label in enumerate(self.labels)}
-        return torch.tensor([places[str(gold)] for gold in golds])
+        indices = {label: index for index, label in enumerate(self.labels)}
+        return torch.tensor([indices[str(gold)] for gold in golds])
 
-    def build_loss(self, loss: Loss) -> LossFunction:
+    def row_loss(self, loss: Loss) -> LossFunction:
         return loss.build(self.counts, sum(self.counts))
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """(B, O) → (B, L)."""
         return torch.softmax(as_logits(scores.float()) / self.temperature, 1)
 
-    def decode(self, scores: Tensor) -> list[Prediction]:
+    def decode_rows(self, scores: Tensor) -> list[Prediction]:
         likely = self.probabilities(scores)
         best = (likely[:, 1] >= self.threshold).long() if len(self.labels) == 2 else likely.argmax(1)
         chosen = likely.gather(1, best.unsqueeze(1)).squeeze(1)
         return [
-            {"label": self.labels[place], "score": score, "scores": dict(zip(self.labels, row, strict=True))}
-            for place, score, row in zip(best.tolist(), chosen.tolist(), likely.tolist(), strict=True)
+            {"label": self.labels[index], "score": score, "scores": dict(zip(self.labels, row, strict=True))}
+            for index, score, row in zip(best.tolist(), chosen.tolist(), likely.tolist(), strict=True)
         ]
 
-    def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> LabelTarget:
+    def calibrate_rows(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Self:
         gold = self.tensor(golds).numpy()
         temperature = fit_temperature(as_logits(scores.float()).numpy(), gold)
-        target = replace(self, temperature=temperature, threshold=0.5)
+        fitted = replace(self, temperature=temperature, threshold=0.5)
         if len(self.labels) != 2:
-            return target
-        likely = target.probabilities(scores)[:, 1].numpy()
-        return replace(target, threshold=tune_threshold(likely, gold, metric))
+            return fitted
+        likely = fitted.probabilities(scores)[:, 1].numpy()
+        return replace(fitted, threshold=tune_threshold(likely, gold, metric))
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names = [str(gold) for gold in golds]
@@ -109,13 +139,33 @@ class LabelTarget(RowTarget):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"label": label} for label in majority_labels([str(row.gold) for row in train], len(rows))]
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [str(row.gold) for row in train]
         if len(train[0].texts) == 2:
-            labels = tfidf_pair_labels(pairs_of(train), golds, pairs_of(rows))
+            labels = tfidf_pair_labels(text_pairs(train), golds, text_pairs(rows))
         else:
             labels = tfidf_labels([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
         return [{"label": label} for label in labels]
+
+    def label_loss(self, scores: Tensor) -> Tensor:
+        gold = torch.arange(len(self.labels), device=scores.device)
+        return torch.nn.functional.cross_entropy(as_logits(scores), gold, reduction="sum")
+
+    def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
+        """Where one score stands for two labels, that of the first label is its negative."""
+        label: str = prediction["label"]
+        index = self.labels.index(label)
+        if len(scores) == 1:
+            return (label,), scores[0] if index else -scores[0]
+        return (label,), scores[index]
+
+    def report_sections(self, measures: Measures) -> list[Section]:
+        details = measures.details
+        sections = super().report_sections(measures)
+        sections.append(ConfusionMatrix(details["labels"], details["confusion"]))
+        if "reliability" in details:  # baselines have no confidence
+            sections.append(Calibration(details["reliability"], measures.scores["calibration_error"]))
+        return sections
 
 
 def tune_threshold(likely: Any, gold: Any, metric: str) -> float:

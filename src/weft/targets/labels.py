@@ -3,51 +3,95 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.baselines.tfidf import majority_label_sets, tfidf_label_sets
-from weft.data.records import Example, Gold, Prediction
+from weft.data.cells import is_blank
+from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType
+from weft.losses.binary import Binary
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.thresholds import best_threshold
-from weft.targets import Measures, RowTarget
+from weft.targets import FittedRowTarget, Measures, Target
+from weft.targets.base.reading import read_label
 
 _LEAST = 10  # rows with and without a label from which its threshold is tuned
 
 
 @dataclass(frozen=True)
-class LabelsTarget(RowTarget):
-    """The labels in order, their training counts, and from which probability each is given."""
+class LabelsTarget(Target):
+    """Any of the labels per row.
+
+    A cell is a JSON list, or one text with `separator` between the labels. A blank cell means that the row has no
+    answer; a lone separator, or an empty list, that no label applies.
+    """
 
     target_type: ClassVar[TargetType] = "labels"
     metrics: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro", "precision_micro", "recall_micro", "exact_match")
+    multilabel: ClassVar[bool] = True
 
-    labels: tuple[str, ...]
+    default_metric: str = "f1_micro"
+    separator: str = "|"
+
+    @property
+    def fitted(self) -> type[FittedLabels]:
+        return FittedLabels
+
+    @property
+    def default_loss(self) -> Loss:
+        return Binary()
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        if is_blank(cell):
+            return None
+        parts = cell if isinstance(cell, list | tuple) else str(cell).split(self.separator)
+        labels = (read_label(part, self.labels) for part in parts)
+        return tuple(dict.fromkeys(label for label in labels if label is not None))
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return list(_names(gold))
+
+    def key(self, gold: Gold) -> Hashable:
+        return frozenset(_names(gold))  # in whatever order they were written
+
+    def labels_in(self, gold: Gold) -> Iterable[str]:
+        return _names(gold)
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        first, second = (*self.labels, "x", "y")[:2]
+        golds = [(first,), (first, second), (), (second,)]
+        return [golds[row % len(golds)] for row in range(len(inputs))]
+
+    def fit(self, golds: Iterable[Gold]) -> FittedLabels:
+        """The labels that occur, by name, or those of the options."""
+        sets = [_names(gold) for gold in golds]
+        counts = Counter(label for labels in sets for label in labels)
+        names = self.labels or tuple(sorted(counts))
+        return FittedLabels(self, names, tuple(counts[name] for name in names), len(sets))
+
+
+@dataclass(frozen=True)
+class FittedLabels(FittedRowTarget):
+    """The labels in order, their training counts, and from which probability each is given."""
+
+    target: LabelsTarget
     counts: tuple[int, ...]
     rows: int
     temperature: float = 1.0
     thresholds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
         object.__setattr__(self, "thresholds", tuple(self.thresholds) or (0.5,) * len(self.labels))
-
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None) -> LabelsTarget:
-        """The labels that occur, by name, or those given."""
-        sets = list(golds)
-        counts = Counter(label for labels in sets for label in labels)
-        names = tuple(labels) if labels else tuple(sorted(counts))
-        return cls(names, tuple(counts[name] for name in names), len(sets))
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels), "labels")
@@ -55,10 +99,10 @@ class LabelsTarget(RowTarget):
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
         return torch.from_numpy(label_matrix([_names(gold) for gold in golds], self.labels)).float()
 
-    def build_loss(self, loss: Loss) -> LossFunction:
+    def row_loss(self, loss: Loss) -> LossFunction:
         return loss.build(self.counts, self.rows)
 
-    def decode(self, scores: Tensor) -> list[Prediction]:
+    def decode_rows(self, scores: Tensor) -> list[Prediction]:
         likely = torch.sigmoid(scores.float() / self.temperature)
         return [
             {
@@ -68,7 +112,7 @@ class LabelsTarget(RowTarget):
             for row in likely.tolist()
         ]
 
-    def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> LabelsTarget:
+    def calibrate_rows(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Self:
         gold = self.tensor(golds).numpy().astype(np.int64)
         temperature = fit_temperature_binary(scores.float().numpy(), gold)
         likely = torch.sigmoid(scores.float() / temperature).numpy()
@@ -91,10 +135,20 @@ class LabelsTarget(RowTarget):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"labels": labels} for labels in majority_label_sets([_names(row.gold) for row in train], len(rows))]
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [_names(row.gold) for row in train]
         sets = tfidf_label_sets([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
         return [{"labels": labels} for labels in sets]
+
+    def label_loss(self, scores: Tensor) -> Tensor:
+        gold = torch.eye(len(self.labels)).to(scores)
+        each = torch.nn.functional.binary_cross_entropy_with_logits(scores, gold, reduction="none")
+        return each.mean(1).sum()  # one loss per label, as large as the task's own
+
+    def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
+        """The scores of all given labels are added; where none was given, the likeliest stands for them."""
+        given = prediction["labels"] or [self.labels[int(scores.argmax())]]
+        return tuple(given), scores[[self.labels.index(label) for label in given]].sum()
 
 
 def _threshold(likely: Any, gold: Any) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from weft.corpus.masking import Unigrams
 from weft.data.dataset import Dataset
-from weft.data.records import Example, Gold, Prediction
+from weft.data.records import Example, Gold, Input, Prediction
 from weft.errors import ConfigError, DataError
 from weft.losses import Loss, TargetType
+from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
-from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
+from weft.targets import FittedTarget, Measures, ScoresLoss, Target, refuse_merged_labels
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
@@ -34,7 +35,7 @@ class MaskedCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskedTarget(Target):
-    """What stood at the masked places; `beside` where each is also told from the tokens beside its span alone.
+    """What stood at the masked positions; `boundary` where each is also told from the tokens beside its span alone.
 
     Chosen by is the `likelihood`, one over the perplexity: the (geometric) mean probability of the masked tokens. For
     long stretches of pretraining, accuracy stands still while the perplexity falls.
@@ -43,17 +44,49 @@ class MaskedTarget(Target):
     target_type: ClassVar[TargetType] = "label"
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "likelihood")
 
-    beside: bool = False
+    default_metric: str = "likelihood"
+    boundary: bool = False
+
+    @property
+    def fitted(self) -> type[FittedMasked]:
+        return FittedMasked
+
+    @property
+    def default_loss(self) -> Loss:
+        return CrossEntropy()
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        return None  # nobody wrote the answers down
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return None
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        return ["" for _ in inputs]
+
+    def fit(self, golds: Iterable[Gold]) -> FittedMasked:
+        return FittedMasked(self)
+
+
+@dataclass(frozen=True)
+class FittedMasked(FittedTarget):
+    """Nothing is learned from the rows: the labels are the whole vocabulary, which the head has from the encoder."""
+
+    calibratable: ClassVar[bool] = False
+    has_baseline: ClassVar[bool] = False
+
+    target: MaskedTarget
+    labels: tuple[str, ...] = field(default=(), init=False)
 
     def outputs(self, loss: Loss) -> int:
         return 0  # the vocabulary's, which the head has from the encoder
 
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         golds = (masked_tokens_of(tokenized_example).gold for tokenized_example in tokenized)
         found = [torch.from_numpy(np.asarray(gold, dtype=np.int64)) for gold in golds]
-        return [torch.cat([gold, gold]) for gold in found] if self.beside else found
+        return [torch.cat([gold, gold]) for gold in found] if self.target.boundary else found
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
+    def build_loss(self, loss: Loss) -> ScoresLoss:
         refuse_merged_labels(loss, _SOME)
         if getattr(loss, "class_weights", None) is not None:
             raise ConfigError("class_weights cannot be given for masked words, whose labels are the whole vocabulary")
@@ -63,7 +96,7 @@ class MaskedTarget(Target):
             assert batch.gold is not None
             if not len(batch.gold):
                 return scores.values.sum()
-            return compute(scores.values, batch.gold) * (2 if self.beside else 1)  # the sum of both objectives
+            return compute(scores.values, batch.gold) * (2 if self.target.boundary else 1)  # the sum of both objectives
 
         return of_hidden
 
@@ -75,11 +108,11 @@ class MaskedTarget(Target):
         logs = torch.log_softmax(scores.values, 1)
         told = torch.full((len(logs), 1), math.nan)
         if all(masked_tokens_of(tokenized_example).gold is not None for tokenized_example in tokenized):
-            told = logs.gather(1, torch.cat(self.golds([], tokenized)).unsqueeze(1)) if len(logs) else told
+            told = logs.gather(1, torch.cat(self.gold_tensors([], tokenized)).unsqueeze(1)) if len(logs) else told
         best, ids = logs.topk(min(_TOP, logs.shape[1]), 1)
         return Scores(torch.cat([told, best.exp(), ids.to(best)], 1), scores.sizes)
 
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         rows = scores.values.split(list(scores.sizes))
         return [
             self._answers(values, tokenized_example) for values, tokenized_example in zip(rows, tokenized, strict=True)
@@ -90,7 +123,7 @@ class MaskedTarget(Target):
         masked, top = masked_tokens_of(tokenized_example), (values.shape[1] - 1) // 2
         count = len(masked.places)
         if masked.gold is not None:
-            right = values[:, 1 + top].long() == torch.cat(self.golds([], [tokenized_example]))
+            right = values[:, 1 + top].long() == torch.cat(self.gold_tensors([], [tokenized_example]))
             halves = zip(right.split(count), values[:, 0].double().split(count), strict=True) if count else ()
             sums = [(count, int(half.sum()), float(logs.sum())) for half, logs in halves]
             return MaskedCounts(*sums) if sums else MaskedCounts()
@@ -100,11 +133,6 @@ class MaskedTarget(Target):
             found.append({"label": fillers[0]["token"], "score": rest[0], "fillers": fillers})
         return found
 
-    def fitted(
-        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
-        return self
-
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the masked places; what is told from beside by itself."""
         sums = np.array([one.own for one in predictions])
@@ -112,7 +140,7 @@ class MaskedTarget(Target):
         if not len(sums):
             raise DataError("nothing is masked in these rows, which are too few and too short to measure on; give more")
         scores = _with_likelihood(sums)
-        if self.beside:
+        if self.target.boundary:
             scores |= _scores(np.array([one.beside for one in predictions]), "boundary_")
         if not intervals:
             return Measures(scores)
@@ -137,7 +165,7 @@ class MaskedTarget(Target):
             found.append(MaskedCounts(sums, sums))
         return found
 
-    def simple(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         return self.majority(train, rows)
 
 

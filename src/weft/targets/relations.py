@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor
 
+from weft.data.annotations import read_relations
+from weft.data.cells import is_blank
 from weft.data.records import Example, Gold, Input, Prediction, Relation, Span
 from weft.losses import Loss
-from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.base.annotations import AnnotationTarget, loss_with_none, measure_marks
+from weft.targets import Measures, ScoresLoss
+from weft.targets.base.annotations import AnnotationTarget, FittedAnnotations, loss_with_none, measure_annotations
 from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
@@ -23,7 +25,7 @@ from weft.tokenization.words import word_range
 Pair = tuple[Span, Span]
 
 
-def pairs_of(tokenized_example: TokenizedExample) -> list[Pair]:
+def span_pairs(tokenized_example: TokenizedExample) -> list[Pair]:
     """All ordered pairs of different spans that hold a word, in order."""
     spans = dict.fromkeys(tokenized_example.input.spans or ())
     held = [span for span in spans if word_range(tokenized_example.words, span[0], span[1]) is not None]
@@ -32,26 +34,62 @@ def pairs_of(tokenized_example: TokenizedExample) -> list[Pair]:
 
 @dataclass(frozen=True)
 class RelationsTarget(AnnotationTarget):
+    """Labels of ordered pairs of the spans that an input lists; `span_columns` are where rows have these."""
+
+    span_columns: tuple[str, ...] = ("entities", "spans")
+
+    @property
+    def fitted(self) -> type[FittedRelations]:
+        return FittedRelations
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        if is_blank(cell):
+            return None
+        if input.spans is None:
+            raise ValueError(f"relations need spans, in the column {' or '.join(map(repr, self.span_columns))}")
+        return read_relations(cell, input.spans, self.labels)
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        places = [(start, end) for start, end, _ in input.spans or ()]
+        relations = cast(tuple[Relation, ...], gold)
+        return [[places.index(head), places.index(tail), label] for head, tail, label in relations]
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        """One relation between the first two spans, now this way round and now the other."""
+        names = (*self.labels, "x", "y")[:2]
+        golds: list[Gold] = []
+        for row, input in enumerate(inputs):
+            ends = [(start, end) for start, end, _ in (input.spans or ())[:2]]
+            golds.append(((*ends[:: 1 - 2 * (row % 2)], names[row % 2]),) if len(ends) == 2 else ())  # type: ignore[arg-type]
+        return golds
+
+    def fit(self, golds: Iterable[Gold]) -> FittedRelations:
+        return FittedRelations(self, *self.count_labels(golds))
+
+
+@dataclass(frozen=True)
+class FittedRelations(FittedAnnotations):
     """The labels in order, their training counts, and from which probability a pair is given one.
 
     Score 0 is that of no label.
     """
 
+    target: RelationsTarget
     threshold: float = 0.5
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")
 
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {label: place for place, label in enumerate(self.labels, 1)}
         found = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
             known = {(head, tail): places[label] for head, tail, label in _relations(example)}
-            gold = [known.get((head[:2], tail[:2]), 0) for head, tail in pairs_of(tokenized_example)]
+            gold = [known.get((head[:2], tail[:2]), 0) for head, tail in span_pairs(tokenized_example)]
             found.append(torch.tensor(gold, dtype=torch.long))
         return found
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
+    def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = loss_with_none(loss, len(self.labels), "pairs")
 
         def of_pairs(scores: Scores, batch: Batch) -> Tensor:
@@ -60,7 +98,7 @@ class RelationsTarget(AnnotationTarget):
 
         return of_pairs
 
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         likely = torch.softmax(scores.values.double(), 1)
         best, label = likely[:, 1:].max(1) if len(likely) else (likely.sum(1), likely.sum(1).long())
         given = (1 - likely[:, 0] >= self.threshold) if len(likely) else likely.sum(1) > 0
@@ -74,26 +112,26 @@ class RelationsTarget(AnnotationTarget):
                     "score": score,
                 }
                 for (head, tail), is_one, score, which in zip(
-                    pairs_of(tokenized_example), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
+                    span_pairs(tokenized_example), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
                 )
                 if is_one
             ]
             for some, best_of, label_of, tokenized_example in rows
         ]
 
-    def fitted(
+    def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
+    ) -> Self:
         return tune_threshold(self, scores, examples, tokenized, metric)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         found = [[_relation(one) for one in prediction] for prediction in predictions]
-        return measure_marks(golds, found, self.labels, self.metrics, intervals)
+        return measure_annotations(golds, found, self.labels, self.metrics, intervals)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [[] for _ in rows]  # most pairs have no label
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         """What pairs of spans with such labels had to do with each other most often in training."""
         seen: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for example in train:

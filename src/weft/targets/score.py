@@ -2,51 +2,93 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.baselines.tfidf import mean_scores, tfidf_pair_scores, tfidf_scores
-from weft.data.records import Example, Gold, Prediction
+from weft.data.cells import is_blank
+from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType
+from weft.losses.mse import Mse
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.regression import regression_scores
-from weft.targets import Measures, RowTarget, pairs_of
+from weft.targets import FittedRowTarget, Measures, Target, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
 
 @dataclass(frozen=True)
-class ScoreTarget(RowTarget):
-    """The range of the scores, and how a head's output reaches it.
-
-    `sigmoid`: low + (high - low) · sigmoid(x). `cosine`: the same with relu(x) of a cosine. `linear`: mean + spread ·
-    x, not bounded. Losses see scores in units of the training scores' spread, so that predicting the mean costs 1
-    whatever the scale.
-    """
+class ScoreTarget(Target):
+    """A number per row, on a `scale` or on that of the training rows."""
 
     target_type: ClassVar[TargetType] = "score"
     metrics: ClassVar[tuple[str, ...]] = ("pearson", "spearman")
 
+    default_metric: str = "pearson"
+    scale: tuple[float, float] | None = None
+    activation: ScoreActivation = "sigmoid"
+
+    @property
+    def fitted(self) -> type[FittedScore]:
+        return FittedScore
+
+    @property
+    def default_loss(self) -> Loss:
+        return Mse()
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        if is_blank(cell):
+            return None
+        try:
+            value = float(cell)
+        except (TypeError, ValueError):
+            raise ValueError("a score must be a number") from None
+        if not math.isfinite(value):
+            raise ValueError(f"a score must be a finite number; received {value}")
+        if self.scale and not self.scale[0] <= value <= self.scale[1]:
+            raise ValueError(f"score {value:g} is outside the scale {self.scale[0]:g} … {self.scale[1]:g}")
+        return value
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return gold
+
+    def stratum(self, gold: Gold) -> Hashable:
+        return round(_score(gold) * 2)  # to the nearest half
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        low, high = self.scale or (0.0, 5.0)
+        golds = [low, low + 0.8 * (high - low), low + 0.2 * (high - low), high]
+        return [golds[row % len(golds)] for row in range(len(inputs))]
+
+    def fit(self, golds: Iterable[Gold]) -> FittedScore:
+        """The range of the scores that occur, or the scale of the options."""
+        scores = [_score(gold) for gold in golds]
+        low, high = self.scale or (min(scores), max(scores))
+        return FittedScore(self, low, high, statistics.fmean(scores), statistics.pstdev(scores) or 1.0)
+
+
+@dataclass(frozen=True)
+class FittedScore(FittedRowTarget):
+    """The range of the scores, and how a head's output reaches it.
+
+    `sigmoid`: low + (high - low) · sigmoid(x). `cosine`: the same with relu(x) of a cosine. `linear`: mean + std · x,
+    not bounded. Losses see scores in units of the training scores' standard deviation, so that predicting the mean
+    costs 1 whatever the scale.
+    """
+
+    target: ScoreTarget
+    labels: tuple[str, ...] = field(default=(), init=False)
     low: float
     high: float
     mean: float
     std: float
-    activation: ScoreActivation = "sigmoid"
-
-    @classmethod
-    def learn(
-        cls, golds: Iterable[Any], scale: tuple[float, float] | None = None, activation: ScoreActivation = "sigmoid"
-    ) -> ScoreTarget:
-        """The range of the scores that occur, or the scale given."""
-        scores = [float(gold) for gold in golds]
-        low, high = scale or (min(scores), max(scores))
-        return cls(low, high, statistics.fmean(scores), statistics.pstdev(scores) or 1.0, activation)
 
     def outputs(self, loss: Loss) -> int:
         return 1
@@ -54,15 +96,15 @@ class ScoreTarget(RowTarget):
     def values(self, scores: Tensor) -> Tensor:
         """Scores of a head, (B, 1), on the scale of the data, (B,)."""
         x = scores.squeeze(1)
-        if self.activation == "linear":
+        if self.target.activation == "linear":
             return self.mean + self.std * x
-        unit = torch.sigmoid(x) if self.activation == "sigmoid" else torch.relu(x)
+        unit = torch.sigmoid(x) if self.target.activation == "sigmoid" else torch.relu(x)
         return self.low + (self.high - self.low) * unit
 
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
-        return torch.tensor([float(gold) for gold in golds])  # type: ignore[arg-type]
+        return torch.tensor([_score(gold) for gold in golds])
 
-    def build_loss(self, loss: Loss) -> LossFunction:
+    def row_loss(self, loss: Loss) -> LossFunction:
         compute = loss.build((), None)
 
         def scaled(scores: Tensor, targets: Tensor) -> Tensor:
@@ -70,14 +112,11 @@ class ScoreTarget(RowTarget):
 
         return scaled
 
-    def decode(self, scores: Tensor) -> list[Prediction]:
+    def decode_rows(self, scores: Tensor) -> list[Prediction]:
         return [{"score": value} for value in self.values(scores.float()).tolist()]
 
-    def calibrated(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> ScoreTarget:
-        return self
-
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        gold = np.array([float(one) for one in golds])  # type: ignore[arg-type]
+        gold = np.array([_score(gold) for gold in golds])
         answer = np.array([row["score"] for row in predictions])
         scores = regression_scores(gold, answer)
         if not intervals:
@@ -91,13 +130,20 @@ class ScoreTarget(RowTarget):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [{"score": score} for score in mean_scores(_scores(train), len(rows))]
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         if len(train[0].texts) == 2:
-            scores = tfidf_pair_scores(pairs_of(train), _scores(train), pairs_of(rows))
+            scores = tfidf_pair_scores(text_pairs(train), _scores(train), text_pairs(rows))
         else:
             scores = tfidf_scores([row.texts[0] for row in train], _scores(train), [row.texts[0] for row in rows])
         return [{"score": score} for score in scores]
 
+    def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
+        return (), scores[0]
+
+
+def _score(gold: Gold) -> float:
+    return cast(float, gold)
+
 
 def _scores(rows: Sequence[Example]) -> list[float]:
-    return [float(row.gold) for row in rows]  # type: ignore[arg-type]
+    return [_score(row.gold) for row in rows]

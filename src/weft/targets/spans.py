@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,8 +16,17 @@ from weft.data.overlaps import best_disjoint
 from weft.data.records import Example, Gold, Prediction
 from weft.layers.candidates import candidates, count_candidates, place_of
 from weft.losses import Loss
-from weft.targets import Measures, ScoresLoss, Target
-from weft.targets.base.annotations import AnnotationTarget, as_spans, gold_spans, loss_with_none, marked, measure_spans
+from weft.targets import Measures, ScoresLoss
+from weft.targets.base.annotations import (
+    FittedAnnotations,
+    SpanTarget,
+    as_spans,
+    gold_spans,
+    loss_with_none,
+    marked,
+    measure_spans,
+    words_of,
+)
 from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
@@ -25,36 +34,54 @@ from weft.tokenization.words import word_range
 
 
 @dataclass(frozen=True)
-class SpansTarget(AnnotationTarget):
+class SpansTarget(SpanTarget):
+    """Spans of up to `max_width` words; `negatives` are those without a label to learn from, for each with one."""
+
+    flat: bool = False
+    max_width: int = 12
+    negatives: float | None = None
+
+    @property
+    def fitted(self) -> type[FittedSpans]:
+        return FittedSpans
+
+    def too_wide(self, words: int) -> str:
+        wide = words > self.max_width
+        return f"have a span of more than max_width = {self.max_width} words: never found" if wide else ""
+
+    def fit(self, golds: Iterable[Gold]) -> FittedSpans:
+        return FittedSpans(self, *self.count_labels(golds))
+
+
+@dataclass(frozen=True)
+class FittedSpans(FittedAnnotations):
     """The labels in order, their training counts, and from which probability a span is given.
 
     Score 0 is that of no label. A span is given where the probability of any label reaches `threshold`, with the
     likeliest label. With `flat`, of spans that overlap those are given that are together likeliest.
     """
 
-    max_width: int
-    flat: bool = False
-    negatives: float | None = None
+    target: SpansTarget
     threshold: float = 0.5
 
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels) + 1, "label")
 
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {label: place for place, label in enumerate(self.labels, 1)}
         found = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
             words = len(tokenized_example.by_word)
-            gold = torch.zeros(count_candidates(words, self.max_width), dtype=torch.long)
+            gold = torch.zeros(count_candidates(words, self.target.max_width), dtype=torch.long)
             for start, end, label in gold_spans(example):
                 held = word_range(tokenized_example.words, start, end)
-                place = None if held is None else place_of(held[0], held[1] - 1, words, self.max_width)
+                place = None if held is None else place_of(held[0], held[1] - 1, words, self.target.max_width)
                 if place is not None:
                     gold[place] = places[label]
             found.append(gold)
         return found
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
+    def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = loss_with_none(loss, len(self.labels), "spans")
 
         def of_spans(scores: Scores, batch: Batch) -> Tensor:
@@ -68,17 +95,17 @@ class SpansTarget(AnnotationTarget):
 
     def _sample(self, values: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
         """All spans with a label, and of the others as many as `negatives` asks for."""
-        if self.negatives is None:
+        if self.target.negatives is None:
             return values, gold
         named = int((gold > 0).sum())
-        share = self.negatives * max(named, 1) / max(len(gold) - named, 1)
+        share = self.target.negatives * max(named, 1) / max(len(gold) - named, 1)
         chosen = (gold > 0) | (torch.rand(len(gold), device=gold.device) < share)
         return values[chosen], gold[chosen]
 
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
-        found = _over(self.threshold, scores, tokenized, self.max_width)
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+        found = _over(self.threshold, scores, tokenized, self.target.max_width)
         return [
-            [self._mark(tokenized_example, one) for one in (self._disjoint(some) if self.flat else some)]
+            [self._mark(tokenized_example, one) for one in (self._disjoint(some) if self.target.flat else some)]
             for tokenized_example, some in zip(tokenized, found, strict=True)
         ]
 
@@ -91,9 +118,9 @@ class SpansTarget(AnnotationTarget):
         least = math.log(self.threshold / (1 - self.threshold)) - 1e-6
         return [spans[place] for place in best_disjoint([(s.first, s.last + 1, s.odds - least) for s in spans])]
 
-    def fitted(
+    def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
+    ) -> Self:
         return tune_threshold(self, scores, examples, tokenized, metric)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
@@ -102,9 +129,25 @@ class SpansTarget(AnnotationTarget):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [[] for _ in rows]  # most spans have no label
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         known = [(one.texts[0], gold_spans(one)) for one in train]
         return [as_spans(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
+
+    def explain(
+        self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
+    ) -> tuple[tuple[str, ...], Tensor]:
+        """The sum of the scores of the given spans' labels; where none was given, the highest that speaks for one."""
+        words = len(tokenized_example.by_word)
+        if not words:
+            return (), scores.values.sum()
+        if not prediction:
+            highest = scores.values[:, 1:].max()
+            column = int((scores.values[:, 1:] == highest).nonzero()[0, 1])
+            return (self.labels[column],), highest
+        held = words_of(prediction, tokenized_example)
+        rows = [place_of(first, stop - 1, words, self.target.max_width) for first, stop in held]
+        columns = [self.labels.index(span["label"]) + 1 for span in prediction]
+        return tuple(dict.fromkeys(span["label"] for span in prediction)), scores.values[rows, columns].sum()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.baselines.lookup import lookup_spans, lookup_tags
+from weft.data.annotations import read_tags
 from weft.data.bio import allowed_transitions, spans_of_tags
-from weft.data.records import Example, Gold, Prediction, Span
+from weft.data.cells import is_blank
+from weft.data.records import Example, Gold, Input, Prediction, Span
 from weft.errors import ConfigError
-from weft.layers.crf import best_paths, log_partition, marginals, path_scores
+from weft.layers.crf import Crf, best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
 from weft.losses import Loss
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
-from weft.targets import Measures, ScoresLoss, Target, refuse_merged_labels
-from weft.targets.base.annotations import AnnotationTarget, as_spans, gold_spans, marked, measure_spans
+from weft.targets import Measures, ScoresLoss, refuse_merged_labels
+from weft.targets.base.annotations import (
+    AnnotationTarget,
+    FittedAnnotations,
+    SpanTarget,
+    as_spans,
+    gold_spans,
+    marked,
+    measure_spans,
+    words_of,
+)
+from weft.targets.base.reading import check_labels
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample, number_words
 from weft.tokenization.words import word_range
@@ -33,29 +45,99 @@ Decided = Literal["first", "combined"]
 
 
 @dataclass(frozen=True)
-class TagsTarget(AnnotationTarget):
-    """The labels in order, their training counts, and how tags come of scores.
+class TagOptions:
+    """How tags are learned and decided.
 
     Every sub-word of a word carries the word's tag in training (`learned` is "all") or only the first. A word's scores
     are those of its first sub-word, or all of them combined: the mean of their distributions, or with a CRF, which has
     scores and no distributions of single words, of their scores.
     """
 
-    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "f1_macro")
-
-    decoder: Decoder = "greedy"
+    decoder: Decoder = "crf"
     learned: Learned = "all"
     decided: Decided = "first"
+
+
+@dataclass(frozen=True)
+class TagsTarget(AnnotationTarget):
+    """A tag for every word, as parts of speech: gold is one span per word."""
+
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "f1_macro")
+
+    default_metric: str = "accuracy"
+    tags_column: str = "tags"
+    tokens_column: str = "tokens"
+    options: TagOptions = TagOptions()
+
+    @property
+    def fitted(self) -> type[FittedTags]:
+        return FittedTags
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        if is_blank(cell):
+            return None
+        if column != self.tags_column:
+            raise ValueError(f"plain tags are read from the column {self.tags_column!r} beside {self.tokens_column!r}")
+        return check_labels(read_tags(cell, input, plain=True), self.labels)
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return list(self.labels_in(gold))
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        names = (*self.labels, "p", "q")[:2]
+        return [
+            tuple((*word, names[(number + row) % 2]) for number, word in enumerate(input.words or ()))
+            for row, input in enumerate(inputs)
+        ]
+
+    def fit(self, golds: Iterable[Gold]) -> FittedTags:
+        return FittedTags(self, *self.count_labels(golds))
+
+
+@dataclass(frozen=True)
+class BioTarget(SpanTarget):
+    """Spans that do not overlap, as BIO tags of words."""
+
+    options: TagOptions = TagOptions()
+
+    @property
+    def fitted(self) -> type[FittedBio]:
+        return FittedBio
+
+    def fit(self, golds: Iterable[Gold]) -> FittedBio:
+        return FittedBio(self, *self.count_labels(golds))
+
+
+@dataclass(frozen=True)
+class FittedTags(FittedAnnotations):
+    """The labels in order, and their training counts."""
+
+    target: TagsTarget | BioTarget
+
+    @property
+    def options(self) -> TagOptions:
+        return self.target.options
 
     @property
     def tags(self) -> tuple[str, ...]:
         """What a word may be tagged with, in the order of the scores."""
         return self.labels
 
+    def tag_counts(self) -> tuple[int, ...]:
+        """How often each tag occurred in training."""
+        return self.counts
+
+    def may_follow(self) -> list[list[bool]]:
+        """Which tag may come after which, (L + 1, L + 1): the last row begins a text, the last column ends it."""
+        return [[True] * (len(self.tags) + 1) for _ in range(len(self.tags) + 1)]
+
+    def build_transitions(self) -> nn.Module | None:
+        return Crf(self.may_follow()) if self.options.decoder == "crf" else None
+
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.tags), "label")
 
-    def golds(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
+    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         places = {tag: place for place, tag in enumerate(self.tags)}
         found = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
@@ -69,19 +151,19 @@ class TagsTarget(AnnotationTarget):
         words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, strict=True)
         return [tags.get(word, self.labels[0]) for word in words]
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
-        if self.decoder == "crf" and not (isinstance(loss, CrossEntropy) and loss == CrossEntropy()):
+    def build_loss(self, loss: Loss) -> ScoresLoss:
+        if self.options.decoder == "crf" and not (isinstance(loss, CrossEntropy) and loss == CrossEntropy()):
             raise ConfigError("a CRF is trained by the likelihood of whole paths; leave the loss out")
         refuse_merged_labels(loss, len(self.tags))
-        compute = loss.build(self.counts, sum(self.counts))
+        compute = loss.build(self.tag_counts(), sum(self.tag_counts()))
 
         def of_tags(scores: Scores, batch: Batch) -> Tensor:
             assert batch.gold is not None
             if not len(batch.gold):  # texts of nothing that the tokenizer knows
                 return scores.values.sum()
-            if self.decoder == "crf":
+            if self.options.decoder == "crf":
                 return self._path_loss(scores, batch, batch.gold)
-            if self.learned == "all":
+            if self.options.learned == "all":
                 return compute(scores.values, batch.gold)
             firsts = batch.indices["firsts"]
             return compute(scores.values[firsts], batch.gold[firsts])
@@ -96,7 +178,8 @@ class TagsTarget(AnnotationTarget):
         words = self._emissions(scores.values, indices["word_of"], firsts)
         path = gold[firsts]
         missed = log_partition(words, sizes, scores.transitions) - path_scores(words, path, sizes, scores.transitions)
-        if self.learned == "first" or self.decided == "combined":  # the others are not asked, or in the path already
+        if self.options.learned == "first" or self.options.decided == "combined":
+            # Further sub-words are not asked, or in the path already.
             return missed.sum() / len(path)
         further = torch.ones_like(gold, dtype=torch.bool)
         further[firsts] = False
@@ -105,30 +188,30 @@ class TagsTarget(AnnotationTarget):
 
     def _emissions(self, values: Tensor, word_of: Tensor, firsts: Tensor) -> Tensor:
         """The scores of words, (P, L) → (U, L)."""
-        return values[firsts] if self.decided == "first" else mean_by_word(values, word_of, len(firsts))
+        return values[firsts] if self.options.decided == "first" else mean_by_word(values, word_of, len(firsts))
 
-    def decode(self, scores: Scores, word_of: Tensor, sizes: Sequence[int]) -> tuple[list[int], list[float]]:
+    def decode_words(self, scores: Scores, word_of: Tensor, sizes: Sequence[int]) -> tuple[list[int], list[float]]:
         """The tag of each word of all texts end to end, and how likely it is."""
         firsts = first_of_words(word_of)
-        if self.decoder == "crf":
+        if self.options.decoder == "crf":
             assert scores.transitions is not None
             words = self._emissions(scores.values, word_of, firsts)
             chosen, likely = best_paths(words, sizes, scores.transitions), marginals(words, sizes, scores.transitions)
         else:
             likely = self._emissions(torch.softmax(scores.values.double(), 1), word_of, firsts)
-            chosen = self._best(likely, sizes) if self.decoder == "constrained" else likely.argmax(1)
+            chosen = self._best(likely, sizes) if self.options.decoder == "constrained" else likely.argmax(1)
         return chosen.tolist(), likely.gather(1, chosen.unsqueeze(1)).squeeze(1).tolist()
 
     def _best(self, likely: Tensor, sizes: Sequence[int]) -> Tensor:
         """The likeliest tags of which each may follow the one before, (U, L) → (U,)."""
-        allowed = torch.tensor(allowed_transitions(self.tags))
+        allowed = torch.tensor(self.may_follow())
         transitions = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
         least = torch.finfo(likely.dtype).tiny  # a tag that rounds to impossible may still be the only one allowed
         return best_paths(likely.clamp_min(least).log(), sizes, transitions)
 
-    def predictions(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         sizes = [len(tokenized_example.by_word) for tokenized_example in tokenized]
-        chosen, likely = self.decode(scores, torch.from_numpy(number_words(tokenized)), sizes)
+        chosen, likely = self.decode_words(scores, torch.from_numpy(number_words(tokenized)), sizes)
         begins = list(accumulate([0, *sizes]))
         return [
             self.marks(tokenized_example, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
@@ -141,11 +224,6 @@ class TagsTarget(AnnotationTarget):
         """What the tags of a text's words say."""
         words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, tags, likely, strict=True)
         return [marked(tokenized_example, start, end, tag, score) for start, end, tag, score in words]
-
-    def fitted(
-        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Target:
-        return self
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names, answers, row_of = _word_by_word(golds, predictions)
@@ -171,29 +249,53 @@ class TagsTarget(AnnotationTarget):
         commonest = self.labels[int(np.argmax(self.counts))]
         return [as_spans([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         tags = lookup_tags([_words_and_tags(one) for one in train], [_words_and_tags(one)[0] for one in rows])
         return [
             as_spans([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), found, strict=True)])
             for row, found in zip(rows, tags, strict=True)
         ]
 
+    def explain(
+        self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
+    ) -> tuple[tuple[str, ...], Tensor]:
+        """The sum of the scores of the chosen tags at each word of what was given.
+
+        Where nothing was given, the highest score that speaks for a span stands for it; where there are no words, there
+        is nothing.
+        """
+        if not len(tokenized_example.by_word):
+            return (), scores.values.sum()
+        word_of = torch.from_numpy(tokenized_example.by_word.word)
+        chosen, _ = self.decode_words(scores.detached(), word_of, [len(tokenized_example.by_word)])
+        values = self._emissions(scores.values, word_of.to(scores.values.device), first_of_words(word_of))
+        if not prediction:
+            highest = values[:, 1:].max()  # score 0 is that of no span
+            column = int((values[:, 1:] == highest).nonzero()[0, 1]) + 1
+            return (self.tags[column].partition("-")[2],), highest
+        rows = [word for span in words_of(prediction, tokenized_example) for word in range(*span)]
+        columns = [chosen[word] for word in rows]
+        return tuple(dict.fromkeys(span["label"] for span in prediction)), values[rows, columns].sum()
+
 
 @dataclass(frozen=True)
-class BioTarget(TagsTarget):
+class FittedBio(FittedTags):
     """Spans that do not overlap, as BIO tags of words: O, and for each label a tag to begin and one to go on."""
-
-    metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
 
     @property
     def tags(self) -> tuple[str, ...]:
         return ("O", *(f"{letter}-{label}" for label in self.labels for letter in "BI"))
 
-    def loss_of(self, loss: Loss) -> ScoresLoss:
+    def tag_counts(self) -> tuple[int, ...]:
+        return (1,) * len(self.tags)  # how many words are outside of all spans is not known
+
+    def may_follow(self) -> list[list[bool]]:
+        return allowed_transitions(self.tags)
+
+    def build_loss(self, loss: Loss) -> ScoresLoss:
         if getattr(loss, "class_weights", None) == "balanced":
             raise ConfigError("how many words are outside of all spans is not known; give one number per tag instead")
-        counted = TagsTarget(self.tags, (1,) * len(self.tags), self.decoder, self.learned, self.decided)
-        return counted.loss_of(loss)
+        return super().build_loss(loss)
 
     def tags_of(self, spans: Sequence[Span], tokenized_example: TokenizedExample) -> list[str]:
         tags = ["O"] * len(tokenized_example.by_word)
@@ -220,7 +322,7 @@ class BioTarget(TagsTarget):
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [[] for _ in rows]  # most words are outside of all spans
 
-    def simple(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
+    def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         known = [(one.texts[0], gold_spans(one)) for one in train]
         return [as_spans(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.data.records import Gold, Input, Span
+from weft.data.records import Input, Span
 from weft.encoder.encoder import Encoder
 from weft.heads import Head
 from weft.heads.linear import Linear
@@ -19,20 +17,18 @@ from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling import Pooler
 from weft.pooling.mean import Mean
-from weft.spec import Spec, nearest
+from weft.spec import Spec
 from weft.targets import Target
 from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer, Truncation
 
-_LONGEST_SHOWN = 40  # characters of a label in a message
-
 
 class Task(Spec, root=True):
     """The root of all task kinds: where its rows are, and how it trains beside the others.
 
-    A kind says which columns it reads, how a cell becomes gold, what it learns from the golds (`learn`), how texts
-    become token rows (`encode`), and what a head reads of them (`build_features`).
+    A kind says which columns it reads, what is asked for (`target`), how texts become token rows (`encode`), and what a
+    head reads of them (`build_features`).
     """
 
     several_texts: ClassVar[bool] = False  # whether it reads pairs
@@ -74,35 +70,12 @@ class Task(Spec, root=True):
         """The column of the answer, in a file with these columns."""
 
     @abstractmethod
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        """The gold answer in a cell, None where it is blank; raises ValueError with what is wrong.
-
-        What the cell means may depend on the rest of the row (`content`), and on which of the kind's columns it is.
-        """
+    def target(self) -> Target:
+        """What its rows are answered with."""
 
     def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
         """What is marked in a row's text, for kinds that read marks; None where nothing says so."""
         return None
-
-    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
-        """The cell with everything mended that can be, and how often what was; only where a kind has `repair`."""
-        return cell, Counter()
-
-    @abstractmethod
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        """The target, from the golds of the training rows."""
-
-    @abstractmethod
-    def target_from(self, data: dict[str, Any]) -> Target:
-        """The target, from what `Target.to_dict` gave."""
-
-    @abstractmethod
-    def default_loss(self) -> Loss:
-        """The loss where the config names none."""
-
-    @abstractmethod
-    def default_metric(self) -> str:
-        """The metric to choose by where the config names none."""
 
     @abstractmethod
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
@@ -124,10 +97,6 @@ class Task(Spec, root=True):
         """How many answers an example gets: rows of scores."""
         return 1
 
-    def build_transitions(self, target: Target) -> nn.Module | None:
-        """The module that gives `Scores.steps`, for kinds that learn which tag follows which."""
-        return None
-
     def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
         """The module from what is read to scores."""
         return self.head.build(inputs, outputs)
@@ -145,31 +114,3 @@ class Task(Spec, root=True):
     def rows_per_example(self) -> int:
         """Token rows that each example becomes."""
         return 1
-
-
-def check_labels(spans: tuple[Span, ...], labels: Sequence[str] | None) -> tuple[Span, ...]:
-    """The spans, all with labels that are allowed; raises ValueError otherwise."""
-    for *_, label in spans:
-        if labels and label not in labels:
-            near = nearest(label, labels)
-            raise ValueError(f"label {shown_label(label)} is not one of: {', '.join(labels)}{near}")
-    return spans
-
-
-def read_label(cell: Any, labels: Sequence[str] | None) -> str | None:
-    """The label in a cell, None where it is blank; raises ValueError where it is not one of `labels`."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return None
-    if not isinstance(cell, str | int | float | bool):
-        raise ValueError(f"a label must be a word or a number, but this is a {type(cell).__name__}")
-    if isinstance(cell, float) and not math.isfinite(cell):
-        raise ValueError(f"a label must be a word or a number, but this is {cell}; leave the cell blank for no answer")
-    label = str(cell).strip()
-    if labels and label not in labels:
-        raise ValueError(f"label {shown_label(label)} is not one of: {', '.join(labels)}{nearest(label, labels)}")
-    return label
-
-
-def shown_label(label: str, known: Iterable[str] = ()) -> str:
-    """A label as a message may show it, with the nearest one known; not where it is so long that it may be a text."""
-    return repr(label) + nearest(label, known) if len(label) <= _LONGEST_SHOWN else f"(of {len(label)} characters)"

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
-from weft.data.records import Gold, Input
-from weft.losses import Loss
-from weft.losses.binary import Binary
-from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
-from weft.tasks import read_label
 from weft.tasks.base.text import TextTask
 
 
@@ -29,23 +23,7 @@ class Classification(TextTask):
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
 
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        if not self.multilabel:
-            return read_label(cell, self.labels)
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            return None
-        parts = cell if isinstance(cell, list | tuple) else str(cell).split(self.separator)
-        found = (read_label(part, self.labels) for part in parts)
-        return tuple(dict.fromkeys(label for label in found if label is not None))
-
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return (LabelsTarget if self.multilabel else LabelTarget).learn(golds, self.labels)
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return (LabelsTarget if self.multilabel else LabelTarget)(**data)
-
-    def default_loss(self) -> Loss:
-        return Binary() if self.multilabel else CrossEntropy()
-
-    def default_metric(self) -> str:
-        return "f1_micro" if self.multilabel else "f1_macro"
+    def target(self) -> Target:
+        if self.multilabel:
+            return LabelsTarget(labels=self.labels or (), separator=self.separator)
+        return LabelTarget(labels=self.labels or ())

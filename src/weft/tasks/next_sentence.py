@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from weft.corpus.rows import ELSEWHERE, FOLLOWS
 from weft.data.records import Gold, Input
@@ -11,10 +12,30 @@ from weft.layers.features import Features, TextFeatures
 from weft.pooling import Pooler
 from weft.pooling.cls import Cls
 from weft.targets import Target
-from weft.targets.label import LabelTarget
+from weft.targets.label import FittedLabel, LabelTarget
 from weft.tasks.base.corpus import CorpusTask
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
+
+
+@dataclass(frozen=True)
+class NextSentenceTarget(LabelTarget):
+    """Two labels of pairs that are drawn, one as often as the other."""
+
+    @property
+    def fitted(self) -> type[FittedNextSentence]:
+        return FittedNextSentence
+
+    def fit(self, golds: Iterable[Gold]) -> FittedNextSentence:
+        return FittedNextSentence(self, self.labels, (1,) * len(self.labels))
+
+
+@dataclass(frozen=True)
+class FittedNextSentence(FittedLabel):
+    """Labels of pairs of token rows: nothing to calibrate where both are equally likely, no text for a baseline."""
+
+    calibratable: ClassVar[bool] = False
+    has_baseline: ClassVar[bool] = False
 
 
 class NextSentence(CorpusTask):
@@ -30,11 +51,8 @@ class NextSentence(CorpusTask):
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return ("sentence1", "sentence2")
 
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return LabelTarget((ELSEWHERE, FOLLOWS), (1, 1))
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return LabelTarget(**data)
+    def target(self) -> Target:
+        return NextSentenceTarget(labels=(ELSEWHERE, FOLLOWS), default_metric="accuracy")
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         pairs = [(one.texts[0], one.texts[1]) for one in inputs if one.tokens is None]

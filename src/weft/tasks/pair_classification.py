@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from collections.abc import Collection
+from typing import Literal
 
-from weft.data.records import Gold, Input
-from weft.losses import Loss
-from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.label import LabelTarget
-from weft.tasks import read_label
 from weft.tasks.base.pair import PairTask
 
 
@@ -26,17 +22,5 @@ class PairClassification(PairTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label
 
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        return read_label(cell, self.labels)
-
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return LabelTarget.learn(golds, self.labels)
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return LabelTarget(**data)
-
-    def default_loss(self) -> Loss:
-        return CrossEntropy()
-
-    def default_metric(self) -> str:
-        return "accuracy"
+    def target(self) -> Target:
+        return LabelTarget(labels=self.labels or (), default_metric="accuracy")

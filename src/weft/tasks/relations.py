@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.data.annotations import list_spans, read_relations
-from weft.data.records import Gold, Input, Span
+from weft.data.annotations import list_spans
+from weft.data.records import Input, Span
 from weft.layers.features import Features
 from weft.layers.relations import RelationFeatures
-from weft.losses import Loss
-from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
-from weft.targets.relations import RelationsTarget, pairs_of
+from weft.targets.relations import RelationsTarget, span_pairs
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample
@@ -45,41 +42,21 @@ class Relations(WordTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.relations
 
-    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
-        return cell, Counter()
-
     def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
         cell = next((columns[name] for name in (self.entities, self.spans) if columns.get(name) is not None), None)
         return None if cell is None else list_spans(cell, input)
 
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        assert input is not None
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            return None
-        if input.spans is None:
-            raise ValueError(f"relations need spans, in the column {self.entities!r} or {self.spans!r}")
-        return read_relations(cell, input.spans, self.labels)
-
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return RelationsTarget.learn(golds, self.labels)
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return RelationsTarget(**data)
-
-    def default_loss(self) -> Loss:
-        return CrossEntropy()
-
-    def default_metric(self) -> str:
-        return "f1"
+    def target(self) -> Target:
+        return RelationsTarget(labels=self.labels or (), span_columns=(self.entities, self.spans))
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
-        return len(pairs_of(tokenized_example))
+        return len(span_pairs(tokenized_example))
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         first, last, heads, tails = list[int](), list[int](), list[int](), list[int]()
         word = 0
         for tokenized_example in tokenized:
-            pairs = pairs_of(tokenized_example)
+            pairs = span_pairs(tokenized_example)
             places: dict[Span, int] = {}
             for span in (span for pair in pairs for span in pair):
                 if span not in places:

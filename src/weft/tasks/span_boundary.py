@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,7 +11,6 @@ from pydantic import Field
 from torch import Tensor
 
 from weft.corpus.masking import Masked, Unigrams, mask_spans
-from weft.data.records import Gold
 from weft.layers.features import Features
 from weft.layers.masked import BoundaryFeatures
 from weft.targets import Target
@@ -40,8 +39,8 @@ class SpanBoundary(MaskedTask):
         row, law = np.zeros_like(line.ids), (self.mlm_probability, self.p, self.longest)
         return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, rng, *law, minimum=0)
 
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return MaskedTarget(beside=True)
+    def target(self) -> Target:
+        return MaskedTarget(boundary=True)
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         """For each example its masked tokens, and then the same to be told from beside; see `BoundaryFeatures`."""

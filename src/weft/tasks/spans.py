@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.data.annotations import read_spans, read_tags, refuse_overlaps
-from weft.data.records import Gold, Input
 from weft.layers.candidates import candidates, count_candidates
 from weft.layers.features import Features
 from weft.layers.spans import ContentOf, Ends, SpanFeatures
-from weft.losses import Loss
-from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.spans import SpansTarget
-from weft.tasks import check_labels
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample
@@ -48,30 +43,15 @@ class Spans(WordTask):
     labels: tuple[str, ...] | None = None
     """All labels; those that occur in training by default."""
 
-    @property
-    def says_one_thing(self) -> bool:
-        return self.flat
-
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        assert input is not None
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            return None
-        spans = read_tags(cell, input, plain=False) if column == self.tags else read_spans(cell, input)
-        if self.flat:
-            refuse_overlaps(spans)
-        return check_labels(spans, self.labels)
-
-    def learn(self, golds: Iterable[Gold]) -> Target:
-        return SpansTarget.learn(golds, self.labels, max_width=self.max_width, flat=self.flat, negatives=self.negatives)
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return SpansTarget(**data)
-
-    def default_loss(self) -> Loss:
-        return CrossEntropy()
-
-    def default_metric(self) -> str:
-        return "f1"
+    def target(self) -> Target:
+        return SpansTarget(
+            labels=self.labels or (),
+            tags_column=self.tags,
+            repairs=self.repair,
+            flat=self.flat,
+            max_width=self.max_width,
+            negatives=self.negatives,
+        )
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return count_candidates(len(tokenized_example.by_word), self.max_width)

@@ -16,7 +16,6 @@ from weft.data.records import Example
 from weft.layers.masked import VocabularyHead
 from weft.model.folder import DOCUMENT, load_network
 from weft.model.network import Network
-from weft.tasks.base.examples import labels_of
 from weft.tensors import States
 
 _SAMPLE = 64  # rows of each class
@@ -46,10 +45,10 @@ class InitialValues:
     def class_means(self, task: str) -> Tensor:
         """The mean final state of the first token for each label of a task, (L, H), over a sample of its rows."""
         network, config = self.network.eval(), self.network.encoder.config
-        labels = network.targets[task].labels  # type: ignore[attr-defined]
+        target = network.targets[task]
         means = []
-        for label in labels:
-            rows = [one for one in self.train[task] if label in labels_of([one])][:_SAMPLE]
+        for label in target.labels:
+            rows = [row for row in self.train[task] if label in target.target.labels_in(row.gold)][:_SAMPLE]
             if not rows:  # a label that the config names but nobody has used
                 means.append(torch.randn(config.hidden_size) * config.initializer_range)
                 continue

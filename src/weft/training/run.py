@@ -222,7 +222,7 @@ class Run:
     def _calibrated(self, name: str) -> Network:
         network = load_network(self.folder / "best" / name).to(self.accelerator.device)
         # Raw text has nothing to calibrate: masked tokens are taken as they come, and half of all pairs are true.
-        rows = {name: splits.dev for name, splits in self.data.items() if not network.tasks[name].reads_corpus}
+        rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
         network.targets.update(calibrate(network, rows))
         return network
 
@@ -250,7 +250,7 @@ class Run:
             return
 
     def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
-        return measure_baselines(network.targets[name], self.data[name].train, rows, network.tasks[name].reads_corpus)
+        return measure_baselines(network.targets[name], self.data[name].train, rows)
 
     def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
         """The first texts of a task in which anything is marked, as far as the config asks for them."""
@@ -346,7 +346,7 @@ def load_source(experiment: Experiment, base: Path) -> TextEncoder:
 
 def build_network(experiment: Experiment, data: Mapping[str, Splits], source: TextEncoder) -> Network:
     """A network for the experiment's tasks, its heads fresh by the seed."""
-    targets = {name: task.learn(one.gold for one in data[name].train) for name, task in experiment.tasks.items()}
+    targets = {name: task.target().fit(row.gold for row in data[name].train) for name, task in experiment.tasks.items()}
     check_losses(experiment.tasks, targets)
     check_sources(experiment.tasks)
     encoder = source.encoder

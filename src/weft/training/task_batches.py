@@ -70,7 +70,7 @@ class TaskBatches:
     def _prepare(self, examples: Sequence[Example]) -> list[tuple[TokenizedExample, Tensor]]:
         """Each example as tokens, and its gold."""
         tokenized = self.network.encode(self.task, examples)
-        return list(zip(tokenized, self.network.targets[self.task].golds(examples, tokenized), strict=True))
+        return list(zip(tokenized, self.network.targets[self.task].gold_tensors(examples, tokenized), strict=True))
 
     def _batch(self, indices: list[int]) -> Batch:
         rows = self.rows.take(indices)

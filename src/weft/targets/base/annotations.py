@@ -1,42 +1,131 @@
-"""What targets about marked texts have in common: their labels, marks as predictions, and how good they are."""
+"""What targets about annotated texts have in common: reading spans and tags, labels, and how good predictions are."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
-from weft.data.records import Example, Gold, Prediction, Span
+from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
+from weft.data.cells import is_blank
+from weft.data.records import Example, Gold, Input, Prediction, Span
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
+from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.sections import ClassTable, Section, Table
 from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
-from weft.targets import Measures, Target, refuse_merged_labels
+from weft.targets import FittedTarget, Measures, Target, refuse_merged_labels
+from weft.targets.base.reading import check_labels
 from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.words import word_range
 
 
 @dataclass(frozen=True)
 class AnnotationTarget(Target):
-    """A target whose gold is a set of marks that end with their labels: these, and how often each occurred."""
+    """A target whose gold is a set of annotations, each of which ends with its label."""
 
     target_type: ClassVar[TargetType] = "label"
-    without_encoder: ClassVar[str] = "lookup"
     metrics: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "f1_macro")
 
-    labels: tuple[str, ...]
+    default_metric: str = "f1"
+
+    @property
+    def default_loss(self) -> Loss:
+        return CrossEntropy()
+
+    def stratum(self, gold: Gold) -> Hashable:
+        return bool(gold)  # whether there is any
+
+    def key(self, gold: Gold) -> Hashable:
+        return frozenset(cast(tuple[Any, ...], gold))
+
+    def labels_in(self, gold: Gold) -> Iterable[str]:
+        return (label for *_, label in cast(tuple[Any, ...], gold))
+
+    def count_labels(self, golds: Iterable[Gold]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The labels that occur, by name, or those of the options, and how often each does."""
+        counts = Counter(label for gold in golds for label in self.labels_in(gold))
+        names = self.labels or tuple(sorted(counts))
+        return names, tuple(counts[name] for name in names)
+
+
+@dataclass(frozen=True)
+class SpanTarget(AnnotationTarget):
+    """A target whose gold is spans, read from a column of tags or from one of spans."""
+
+    tags_column: str = "tags"
+    repairs: bool = False  # whether wrong tags and spans are mended instead of refused
+    flat: bool = True  # whether two spans of one text may not share a character
+
+    def read(self, cell: Any, input: Input, column: str) -> Gold | None:
+        if is_blank(cell):
+            return None
+        spans = read_tags(cell, input, plain=False) if column == self.tags_column else read_spans(cell, input)
+        if self.flat:
+            refuse_overlaps(spans)
+        return check_labels(spans, self.labels)
+
+    def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return [list(span) for span in cast(tuple[Span, ...], gold)]
+
+    def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
+        if not self.repairs:
+            return cell, Counter()
+        return repair_tags(cell) if column == self.tags_column else repair_spans(cell, input, flat=self.flat)
+
+    def find_problems(
+        self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]
+    ) -> Iterator[tuple[str, int]]:
+        """Spans that no prediction can be equal to."""
+        for example, tokenized_example in zip(examples, tokenized, strict=True):
+            words = tokenized_example.words
+            for start, end, _ in gold_spans(example):
+                held = word_range(words, start, end)
+                if held is None or (words.char_starts[held[0]], words.char_ends[held[1] - 1]) != (start, end):
+                    message = "have a span that is not of whole words as the tokenizer sees them"
+                    yield f"{message}, and cannot be found exactly", example.line
+                elif message := self.too_wide(held[1] - held[0]):
+                    yield message, example.line
+
+    def too_wide(self, words: int) -> str:
+        """What is wrong with a span of so many words; nothing by default."""
+        return ""
+
+    def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
+        first, second = (*self.labels, "x", "y")[:2]
+        flat = ([(0, 0, first)], [(0, 1, second)])
+        nested = ([(0, 1, second), (0, 0, first)], [(1, 1, second)])
+        return [_spans_of_words(input, (flat if self.flat else nested)[row % 2]) for row, input in enumerate(inputs)]
+
+
+@dataclass(frozen=True)
+class FittedAnnotations(FittedTarget):
+    """The labels of annotations in order, and how often each occurred in training."""
+
+    baseline_name: ClassVar[str] = "lookup"
+
+    target: AnnotationTarget
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))  # lists, when read from JSON
+        super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
 
-    @classmethod
-    def learn(cls, golds: Iterable[Any], labels: Sequence[str] | None = None, **options: Any) -> Self:
-        """The labels that occur, by name, or those given."""
-        counts = Counter(label for marks in golds for *_, label in marks)
-        names = tuple(labels) if labels else tuple(sorted(counts))
-        return cls(names, tuple(counts[name] for name in names), **options)
+    def report_sections(self, measures: Measures) -> list[Section]:
+        sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]
+        if nested := measures.details.get("nested"):
+            names = {"inside": "inside another", "outside": "around another", "flat": "neither"}
+            rows = [(name, nested[key], int(nested[f"{key}_support"])) for key, name in names.items()]
+            sections.append(Table("Recall of nested spans", ("Span", "Recall", "Support"), rows))
+        return sections
+
+
+def _spans_of_words(input: Input, spans: Sequence[tuple[int, int, str]]) -> tuple[Span, ...]:
+    """Spans of words (first, last, label), as far as the input has these words, in characters."""
+    words = input.words or ()
+    return tuple((words[first][0], words[last][1], label) for first, last, label in spans if last < len(words))
 
 
 def loss_with_none(loss: Loss, labels: int, noun: str) -> LossFunction:
@@ -68,6 +157,14 @@ def spans_in(prediction: Prediction) -> tuple[Span, ...]:
     return tuple((one["start"], one["end"], one["label"]) for one in prediction)
 
 
+def words_of(prediction: Prediction, tokenized_example: TokenizedExample) -> Iterator[tuple[int, int]]:
+    """The words [first, stop) of each span."""
+    for start, end, _ in spans_in(prediction):
+        held = word_range(tokenized_example.words, start, end)
+        assert held is not None
+        yield held
+
+
 def measure_spans(
     golds: Sequence[Gold],
     predictions: Sequence[Prediction],
@@ -75,24 +172,24 @@ def measure_spans(
     metrics: Sequence[str],
     intervals: bool,
 ) -> Measures:
-    """As `measure_marks`; where spans are nested, also by where they lie."""
+    """As `measure_annotations`; where spans are nested, also by where they lie."""
     gold: Any = golds
-    found = [spans_in(one) for one in predictions]
-    measures = measure_marks(golds, found, labels, metrics, intervals)
-    nested = nested_recall(gold, found)
+    predicted = [spans_in(prediction) for prediction in predictions]
+    measures = measure_annotations(golds, predicted, labels, metrics, intervals)
+    nested = nested_recall(gold, predicted)
     return replace(measures, details={**measures.details, "nested": nested}) if nested["inside_support"] else measures
 
 
-def measure_marks(
+def measure_annotations(
     golds: Sequence[Gold],
-    found: Sequence[Sequence[tuple[Any, ...]]],
+    predicted: Sequence[Sequence[tuple[Any, ...]]],
     labels: Sequence[str],
     metrics: Sequence[str],
     intervals: bool,
 ) -> Measures:
-    """Strict precision, recall and F1 of marks that end with their labels, over all of them and by label."""
+    """Strict precision, recall and F1 of annotations that end with their labels, over all of them and by label."""
     gold: Any = golds
-    counts = count_spans(gold, found, labels)
+    counts = count_spans(gold, predicted, labels)
     scores, details = span_scores(counts), {"labels": list(labels), "per_class": per_label(counts, labels)}
     if not intervals:
         return Measures(scores, {}, details)

@@ -37,7 +37,7 @@ def tune_threshold(
 
     def value(threshold: float) -> float:
         moved = replace(target, threshold=threshold)
-        found: float = moved.measure(golds, moved.predictions(scores, tokenized), intervals=False).scores[metric]
+        found: float = moved.measure(golds, moved.decode(scores, tokenized), intervals=False).scores[metric]
         return found
 
     values = {threshold: value(threshold) for threshold in tried}

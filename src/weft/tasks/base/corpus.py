@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -20,13 +20,11 @@ from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.corpus.masking import Masked, Unigrams
 from weft.corpus.rows import ResampledRows
 from weft.data.dataset import Splits
-from weft.data.records import Gold, Input
+from weft.data.records import Input
 from weft.encoder.encoder import Encoder
 from weft.errors import DataError
 from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures, VocabularyHead
-from weft.losses import Loss
-from weft.losses.cross_entropy import CrossEntropy
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks import Task
@@ -94,15 +92,6 @@ class CorpusTask(Task):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.text
 
-    def read_gold(self, cell: Any, input: Input | None = None, column: str | None = None) -> Gold | None:
-        return None  # nobody wrote the answers down
-
-    def default_loss(self) -> Loss:
-        return CrossEntropy()
-
-    def default_metric(self) -> str:
-        return "accuracy"
-
     def feature_size(self, width: int) -> int:
         return width
 
@@ -126,11 +115,8 @@ class MaskedTask(CorpusTask):
     def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         """A row with some of its tokens masked."""
 
-    def learn(self, golds: Iterable[Gold]) -> Target:
+    def target(self) -> Target:
         return MaskedTarget()
-
-    def target_from(self, data: dict[str, Any]) -> Target:
-        return MaskedTarget(**data)
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         mask, specials = tokenizer.mask_id, np.array(special_ids(tokenizer))
@@ -152,9 +138,6 @@ class MaskedTask(CorpusTask):
             tokens = MaskedTokens(masked.places, masked.gold, spell, masked.spans, masked.offset)
             found.append(TokenizedExample(input, [TokenizedRow(masked.ids.tolist(), segments, 0)], masked=tokens))
         return found
-
-    def default_metric(self) -> str:
-        return "likelihood"
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
         """The packed places of what is masked, (M,)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,9 @@ from weft.data.records import Example, Input
 from weft.data.splits import normalise, split_off, subsample
 from weft.errors import DataError
 from weft.spec import nearest
-from weft.tasks import Task, shown_label
+from weft.targets import Target
+from weft.targets.base.reading import shown_label
+from weft.tasks import Task
 from weft.tokenization.words import join_words
 
 _LONGEST_LABEL = 100
@@ -68,7 +69,10 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
                 rows.setdefault(one.line, {})[name] = one
         lines = sorted(rows)
         texts = [dict.fromkeys(text for one in rows[line].values() for text in one.texts) for line in lines]
-        strata = [tuple(stratum(rows[line][n]) if n in rows[line] else None for n in names) for line in lines]
+        targets = {name: tasks[name].target() for name in names}
+        strata = [
+            tuple(targets[n].stratum(rows[line][n].gold) if n in rows[line] else None for n in names) for line in lines
+        ]
         _, held_out = split_off([normalise(" ".join(one)) for one in texts], strata, share, seed)
         found |= {name: {lines[place] for place in held_out} for name in names}
     return found
@@ -139,11 +143,10 @@ def read_example(task: Task, row: Row, path: Path) -> Example | None:
     if cell is None:
         return None
     input = read_input(task, row, path) if task.takes_words else None
+    target, known = task.target(), input or Input(())
     try:
-        repairs: Counter[str] = Counter()
-        if input is not None:
-            cell, repairs = task.repair_cell(cell, input, column)
-        gold = task.read_gold(cell, input, column)
+        cell, repairs = target.repair(cell, known, column)
+        gold = target.read(cell, known, column)
     except ValueError as error:
         raise DataError(str(error), file=path, line=row.line, column=column) from None
     if gold is None:
@@ -220,30 +223,22 @@ def get_text(row: Row, column: str, path: Path) -> str:
     return cell
 
 
-def stratum(example: Example) -> Any:
-    """What a split should keep in proportion: the label, the score to the nearest half, whether anything is marked."""
-    if isinstance(example.gold, float):
-        return round(example.gold * 2)
-    if isinstance(example.gold, tuple) and not all(isinstance(part, str) for part in example.gold):
-        return "marked"
-    return example.gold
-
-
 def reduce_rows(train: list[Example], task: Task, seed: int) -> list[Example]:
     """The part of the training rows that `fraction` and `limit` ask for."""
     size = len(train) if task.fraction is None else max(1, round(task.fraction * len(train)))
     size = min(size, task.limit or size)
     if size == len(train):
         return train
-    return [train[i] for i in subsample([stratum(one) for one in train], size, seed)]
+    target = task.target()
+    return [train[i] for i in subsample([target.stratum(row.gold) for row in train], size, seed)]
 
 
 def check_splits(name: str, task: Task, splits: Splits) -> None:
     """Raise for rows from which nothing can be learned, or which could never be answered right."""
-    train = [one.gold for one in splits.train]
-    if len(set(train)) < 2:
+    target = task.target()
+    if len({target.key(row.gold) for row in splits.train}) < 2:
         raise DataError(
-            f"tasks.{name}: all {len(train)} training rows have the same answer, so there is nothing to learn; "
+            f"tasks.{name}: all {len(splits.train)} training rows have the same answer, so there is nothing to learn; "
             "check the label column"
         )
     if not splits.dev:
@@ -251,7 +246,7 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"tasks.{name}.dev: {task.dev:.0%} of so few rows per label leaves none to choose by; name a dev file, or "
             "set a larger share aside"
         )
-    known = set(labels_of(splits.train))
+    known = set(labels_of(target, splits.train))
     long = [label for label in known if len(label) > _LONGEST_LABEL]
     if long:
         raise DataError(
@@ -259,7 +254,7 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"column {task.gold_column()!r} seems to hold texts; name the column of the labels"
         )
     for part, rows in (("dev", splits.dev), ("test", splits.test)):
-        unknown = sorted(set(labels_of(rows)) - known)
+        unknown = sorted(set(labels_of(target, rows)) - known)
         if unknown:
             raise DataError(
                 f"tasks.{name}: the {part} rows have labels that never occur in training: "
@@ -267,10 +262,6 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             )
 
 
-def labels_of(rows: Sequence[Example]) -> Iterator[str]:
+def labels_of(target: Target, rows: Sequence[Example]) -> Iterator[str]:
     """Every label of every row; nothing for scores."""
-    for one in rows:
-        if isinstance(one.gold, str):
-            yield one.gold
-        elif isinstance(one.gold, tuple):
-            yield from (part if isinstance(part, str) else part[-1] for part in one.gold)
+    return (label for row in rows for label in target.labels_in(row.gold))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.data.annotations import repair_spans, repair_tags
 from weft.data.records import Input
 from weft.tasks import Task
 from weft.tensors import Batch
@@ -54,16 +52,6 @@ class WordTask(Task):
         else:
             wanted, most_common = (self.entities, self.spans, self.tags), self.spans
         return next((name for name in wanted if name in header), most_common)
-
-    def repair_cell(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
-        if not self.repair:
-            return cell, Counter()
-        return repair_tags(cell) if column == self.tags else repair_spans(cell, input, flat=self.says_one_thing)
-
-    @property
-    def says_one_thing(self) -> bool:
-        """Whether two spans of one text may not share a word."""
-        return False
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         return read_words(inputs, tokenizer, max_length, self.stride)
