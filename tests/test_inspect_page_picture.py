@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
-import subprocess
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from browser import browse, needs_browser
 from weft.model.embed import load_encoder
 from weft.model.inspect import inspect
 from weft.model.network import Network
@@ -19,8 +18,7 @@ from weft.reports.inspect_page import render_attention
 from weft.spec import parse
 from weft.tasks import Task
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH to take pictures with")
+pytestmark = needs_browser
 
 WIDTH, HEIGHT = 900, 1600
 HOSTILE = '<script>document.title = "ran"</script><img src=x onerror="document.title = \'ran\'"> & more'
@@ -69,21 +67,12 @@ def network() -> Network:
     return Network(source.encoder, source.tokenizer, tasks, targets).eval()
 
 
-def browse(page: str, folder: Path, *options: str) -> str:
-    """What chromium prints when it opens a page."""
-    (folder / "page.html").write_text(page, encoding="utf-8")
-    quiet = ("--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
-    own = (f"--user-data-dir={folder / 'profile'}", f"--window-size={WIDTH},{HEIGHT}", "--force-device-scale-factor=1")
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", *quiet, *own, *options, (folder / "page.html").as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout.decode("utf-8")
-
-
 def drawn_lines(page: str, folder: Path) -> tuple[int, int, int]:
     """Width and height of the picture of a page, and how many of its lines show more than plain colour.
 
     However a PNG filters a line of one colour, few different bytes come of it.
     """
-    browse(page, folder, f"--screenshot={folder / 'page.png'}")
+    browse(page, folder, WIDTH, HEIGHT, f"--screenshot={folder / 'page.png'}")
     png = (folder / "page.png").read_bytes()
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     width, height, bits, colour = struct.unpack(">IIBB", png[16:26])
@@ -113,7 +102,7 @@ def test_a_page_is_drawn_as_wide_as_the_window_and_runs_nothing_of_a_message(
     width, height, drawn = drawn_lines(page, tmp_path)
     assert (width, height) == (WIDTH, HEIGHT)
     assert drawn > 200
-    dom = Dom(browse(page, tmp_path, "--dump-dom"))
+    dom = Dom(browse(page, tmp_path, WIDTH, HEIGHT, "--dump-dom"))
     assert dom.title == f"What “{task}” looked at"
     assert not {"script", "img"} & set(dom.tags)
     shown = [text for texts in PAGES[task] for text in (*texts, *texts)]  # attention, and the second opinion

@@ -358,7 +358,10 @@ def test_samples_tell_how_much_was_found_and_the_page_then_says_that_it_holds_te
     page = render(record)
     assert "contains texts of the data" in page
     told = section(page, 1).split('<div class="samples">')[1]
-    assert re.findall(r"\d+ of \d+ found; \d+ more", told) == ["1 of 2 found; 2 more", "0 of 1 found; 0 more"]
+    assert re.findall(r"\d+ of \d+ true spans predicted; \d+ predicted that", told) == [
+        "1 of 2 true spans predicted; 2 predicted that",
+        "0 of 1 true spans predicted; 0 predicted that",
+    ]
     first = told.split('<div class="sample">')[1]
     gold, found = (shown(one) for one in first.split('<p class="which">Predicted</p>'))
     assert gold.startswith("True")

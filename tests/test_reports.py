@@ -271,7 +271,7 @@ def test_the_numbers_of_the_page_table_and_card_are_the_records(tasks: Record) -
         "1,200.5 MiB",
         "123,456",
         "3,774 rows",
-        f"1.1 passes, {4321 / 151.2:.1f} rows/s",
+        f"1.1 passes, {4321 / 151.2:.1f}\u00a0rows/s",
         "55%",
         "seed 13",
     ):
@@ -431,7 +431,7 @@ def test_samples_are_painted_gold_above_found() -> None:
     assert re.findall('data-label="(.*?)"', gold) == ["DNA", "protein"]
     assert found.startswith("Predicted")
     assert re.findall('data-label="(.*?)"', found) == ["new"]  # a label that no table knows has a look, too
-    assert "0 of 2 found; 1 more that are not true." in page
+    assert "0 of 2 true spans predicted; 1 predicted that are not true." in page
     assert "contains texts of the data" in page
 
 

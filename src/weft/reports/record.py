@@ -210,7 +210,8 @@ class RunRecord(Part):
     seconds: Number = None
     peak_memory_mib: Number = None
     tokens: int | None = None
-    rows: int | None = None  # learned from, each as often as it was
+    rows: int | None = None  # learned from, each counted once
+    row_passes: int | None = None  # the same, each as often as it was learned from
     padding_saved: Number = None
     stopped: str | None = None
     best: dict[str, BestRecord] = {}  # by task, and `overall`
@@ -225,10 +226,14 @@ class RunRecord(Part):
     def _named(cls, tasks: Any) -> Any:
         return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in tasks.items()}
 
-    @property
-    def training_rows(self) -> int:
-        """The training rows of all tasks, each counted once."""
-        return sum(task.rows.get("train", 0) for task in self.tasks.values())
+    @model_validator(mode="before")
+    @classmethod
+    def _count_rows(cls, data: Any) -> Any:
+        """Version 1 counted a row each time and called that `rows`."""
+        if not isinstance(data, dict) or "row_passes" in data or "rows" not in data:
+            return data
+        rows = sum(task.get("rows", {}).get("train", 0) for task in (data.get("tasks") or {}).values())
+        return {**data, "rows": rows or None, "row_passes": data["rows"]}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `from_dict` makes an equal record."""

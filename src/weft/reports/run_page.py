@@ -49,11 +49,11 @@ def _header(record: RunRecord) -> str:
     when = [_day(record.created)] if record.created else []
     version = [f"weft {record.weft}"] if record.weft else []
     seed = [f"seed {record.seed}"] if record.seed is not None else []
-    listing = "".join(f"<li>{clean(caution)}</li>" for caution in cautions)
+    listing = "".join(f"<li>{breakable(caution)}</li>" for caution in cautions)
     return (
         f'<header>\n<p class="eyebrow">{clean(" · ".join(["Training report", *when, *version, *seed]))}</p>\n'
         f"<h1>{breakable(listed(record.tasks) or 'No tasks')}</h1>\n"
-        f'<p class="lead">{clean(summary)}</p>\n'
+        f'<p class="lead">{breakable(summary)}</p>\n'
         + (f'<ul class="cautions">{listing}</ul>\n' if listing else "")
         + "</header>\n"
     )
@@ -88,14 +88,14 @@ def _results(record: RunRecord) -> str:
 
 def _result(index: int, task: TaskRecord, headings: tuple[str, ...]) -> list[str]:
     standing = task.against(task.baseline)
-    name = "" if task.baseline is None else f" <small>{task.baseline_name}</small>"
+    named = "" if task.baseline is None else f" <small>{clean(task.baseline_name)}</small>"
     return [
         f'<td class="strong"><a href="#task-{index}">{breakable(task.name)}</a></td>',
         raw_cell(f"<code>{breakable(task.chosen)}</code>", "", headings[1]),
         number_cell(number(task.value), "strong", headings[2]),
         number_cell(interval_in_words(task.interval), "", headings[3]),
         number_cell(signed(task.gain), "", headings[4]),
-        raw_cell(f"{number(task.baseline)}{name}", "number", headings[5]),
+        raw_cell(f"<span>{number(task.baseline)}{named}</span>", "number", headings[5]),
         number_cell(WORDS[standing], standing, headings[6]),
         number_cell(f"{task.result.rows:,} {task.reported_on}", "", headings[7]),
     ]
@@ -141,10 +141,10 @@ def _tiles(record: RunRecord) -> list[tuple[str, str, str]]:
 
 def _rows(record: RunRecord) -> tuple[str, str]:
     """The training rows, each counted once, and how often a row was learned from on average."""
-    rows, passes = record.training_rows, record.rows
+    rows, passes = record.rows, record.row_passes
     if not rows or passes is None:
         return "", ""
-    speed = f", {passes / record.seconds:,.1f} rows/s" if record.seconds else ""
+    speed = f", {passes / record.seconds:,.1f}\u00a0rows/s" if record.seconds else ""
     times = f"{passes / rows:.1f}".removesuffix(".0")
     return f"{rows:,} rows", f"{times} {'pass' if times == '1' else 'passes'}{speed}"
 
@@ -155,7 +155,7 @@ def _ended(record: RunRecord) -> str:
 
 def _best(record: RunRecord) -> str:
     step = record.best["overall"].step if "overall" in record.best else None
-    return "" if step is None else f"best overall at step {step:,}"
+    return "" if step is None else f"best overall at step\u00a0{step:,}"
 
 
 def _shape(encoder: EncoderRecord) -> str:

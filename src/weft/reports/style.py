@@ -26,8 +26,9 @@ h2 {{ margin: 52px 0 4px; font-size: 23px; line-height: 1.3; letter-spacing: -.0
 h3, figcaption {{ margin: 0 0 10px; font-size: 15px; font-weight: 600 }}
 p {{ margin: 0 0 14px }}
 .lead {{ max-width: 46em; margin: 0; font-size: 20px; line-height: 1.45; overflow-wrap: anywhere }}
-.cautions {{ max-width: 60em; margin: 14px 0 0; padding-left: 18px; color: var(--muted) }}
+.cautions {{ max-width: 60em; margin: 14px 0 0; padding-left: 18px; color: var(--muted); overflow-wrap: anywhere }}
 .note {{ max-width: 66em; color: var(--muted); font-size: 14px }}
+.under {{ margin-top: 12px }}
 a {{ color: inherit; text-decoration-color: var(--muted); text-underline-offset: 3px }}
 code, pre {{ font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }}
 .columns {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 34px 44px;
@@ -40,14 +41,14 @@ code, pre {{ font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monos
 figure {{ margin: 0; break-inside: avoid }}
 figure .note {{ margin: 8px 0 0 }}
 figure svg {{ display: block; height: auto }}
-.dial svg {{ width: 310px; max-width: 100% }}
-.wide {{ overflow-x: auto }}
-.wide svg {{ max-width: none }}
+.dial {{ width: 310px }}
 table {{ width: 100%; border-collapse: collapse; font-size: 15px; font-variant-numeric: tabular-nums }}
 th {{ color: var(--muted); font-size: 13px; font-weight: 500; text-align: left; vertical-align: bottom }}
 th, td {{ padding: 7px 0 7px 18px; border-bottom: 1px solid var(--line) }}
 th:first-child, td:first-child {{ padding-left: 0 }}
 td {{ overflow-wrap: anywhere }}
+td code {{ overflow-wrap: normal }}
+td small {{ color: var(--muted); font-size: 13px }}
 .number {{ text-align: right; white-space: nowrap; overflow-wrap: normal }}
 td.strong {{ font-weight: 600 }}
 .quiet {{ color: var(--muted); font-weight: 400 }}
@@ -64,10 +65,8 @@ dd small {{ display: block; color: var(--muted); font-size: 13px; font-weight: 4
 details {{ margin-top: 18px }}
 summary {{ cursor: pointer; font-weight: 600; font-size: 15px }}
 pre {{ margin: 12px 0 0; padding: 16px 18px; background: var(--panel); border-radius: 10px; overflow-x: auto }}
-@media (max-width: 640px) {{
-  main {{ padding: 26px 18px 48px }}
-  h1 {{ font-size: 27px }}
-  .lead {{ font-size: 18px }}
+@media (min-width: 861px) {{ .stack code {{ white-space: nowrap }} }}
+@media (max-width: 860px) {{
   .stack thead {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }}
   .stack, .stack tbody {{ display: block }}
   .stack tr {{ display: block; padding: 10px 0; border-bottom: 1px solid var(--line) }}
@@ -75,8 +74,14 @@ pre {{ margin: 12px 0 0; padding: 16px 18px; background: var(--panel); border-ra
   .stack td::before {{ content: attr(data-name); color: var(--muted); font-weight: 400 }}
   .stack td:first-child {{ font-size: 17px }}
   .stack td:first-child::before {{ content: none }}
-  .narrow th, .narrow td {{ font-size: 14px }}
-  .narrow * + th, .narrow * + td {{ padding-left: 10px }}
+}}
+@media (max-width: 640px) {{
+  main {{ padding: 26px 18px 48px }}
+  h1 {{ font-size: 27px }}
+  .lead {{ font-size: 18px }}
+  .narrow th, .narrow td, .narrow code {{ font-size: 13px }}
+  .narrow code {{ letter-spacing: -.03em }}
+  .narrow * + th, .narrow * + td {{ padding-left: 8px }}
 }}
 @media print {{
   main {{ max-width: none; padding: 0 }}
@@ -86,8 +91,6 @@ pre {{ margin: 12px 0 0; padding: 16px 18px; background: var(--panel); border-ra
   .columns > * {{ margin-bottom: 22px }}
   .columns svg {{ max-width: 470px }}
   tr {{ break-inside: avoid }}
-  .wide {{ overflow: visible }}
-  .wide svg {{ max-width: 100%; height: auto }}
   pre {{ white-space: pre-wrap }}
   details::details-content {{ content-visibility: visible; block-size: auto }}
 }}

@@ -29,7 +29,7 @@ def task_section(index: int, task: TaskRecord) -> str:
     blocks = [f'<div class="grow">{_metrics(task)}</div>']
     blocks += [draw(task, section, looks) for section in task.sections for draw in _DRAWN_BY[section.kind]]
     return (
-        f'<section id="task-{index}">\n<h2>{clean(task.name)}</h2>\n<p class="note">{clean(about)}</p>\n'
+        f'<section id="task-{index}">\n<h2>{breakable(task.name)}</h2>\n<p class="note">{clean(about)}</p>\n'
         f'<div class="fit">{"".join(blocks)}</div>\n{_texts(task.samples, looks)}</section>\n'
     )
 
@@ -140,7 +140,8 @@ def _texts(texts: Sequence[AnnotatedText], looks: Mapping[str, Look]) -> str:
     shown = []
     for one in texts:
         right = len(set(one.gold) & set(one.found))
-        counts = f"{right:,} of {len(set(one.gold)):,} found; {len(set(one.found)) - right:,} more that are not true."
+        wrong = len(set(one.found)) - right
+        counts = f"{right:,} of {len(set(one.gold)):,} true spans predicted; {wrong:,} predicted that are not true."
         true, predicted = (paint(one.text, [Mark(*span) for span in spans], looks) for spans in (one.gold, one.found))
         shown.append(
             f'<div class="sample"><p class="which">True</p>{true}<p class="which">Predicted</p>{predicted}'

@@ -8,10 +8,11 @@ from weft.reports.charts import Series, line_chart
 from weft.reports.html import cell, figure, number_cell, table
 from weft.reports.record import EvaluationRecord, RunRecord
 from weft.reports.summary import signed
-from weft.reports.svg import Point
+from weft.reports.svg import Point, shorten
 
 MOST_POINTS = 400  # of a drawn curve; more would not show
 MOST_PAIRS = 7  # of tasks in one chart
+LONGEST = 20  # letters of a task's name beside its metric
 
 
 def training_section(record: RunRecord) -> str:
@@ -45,7 +46,7 @@ def _dev(record: RunRecord) -> str:
 
 def _with_metric(record: RunRecord, name: str) -> str:
     metric = record.tasks[name].chosen if name in record.tasks else ""
-    return f"{name} ({metric})" if metric else name
+    return f"{shorten(name, LONGEST)} ({metric})" if metric else name
 
 
 def _best_steps(record: RunRecord, name: str) -> list[float]:
