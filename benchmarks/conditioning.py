@@ -106,7 +106,7 @@ def main() -> None:
             f"{statistics.median(seconds[name]) / args.batches * 1000:,.0f}",
             f"{ratio:.3f}×",
             f"≤ {TARGETS[name]:.2f}×" if name in TARGETS else "",
-            f"{conditioner.parameters_of(TASK):,}",
+            f"{sum(parameter.numel() for parameter in conditioner.parameters()):,}",
         )
     Console(width=120).print(table)
 

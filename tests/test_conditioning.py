@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import tomli_w
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.checkpoints.layouts import LAYOUTS
-from weft.conditioning import Conditioning, NetworkShape, task_key
+from weft.conditioning import Conditioning, NetworkShape, task_key, tasks_by_parameter
 from weft.data.records import Example
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
@@ -705,6 +705,10 @@ WITH_LAYERS = [kind for kind, cls in Conditioning.kinds().items() if "layers" in
 WITH_PARTS = [kind for kind, cls in Conditioning.kinds().items() if "parts" in cls.model_fields]
 
 
+def shapes(conditioner: Conditioner) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(parameter.shape) for name, parameter in conditioner.named_parameters()}
+
+
 @pytest.mark.parametrize("kind", WITH_LAYERS)
 def test_only_the_chosen_layers_change(kind: str) -> None:
     encoder, conditioner = make({"kind": kind, "layers": [1, 1]})
@@ -712,7 +716,7 @@ def test_only_the_chosen_layers_change(kind: str) -> None:
     bare, changed = (encoder(batch, chosen, layers=(1, 2)).layers for chosen in (None, conditioner))
     assert torch.equal(bare[1], changed[1])
     assert not torch.allclose(bare[2], changed[2])
-    assert conditioner.parameters_of("a") == build({"kind": kind, "layers": [1]}).parameters_of("a")
+    assert shapes(conditioner) == shapes(build({"kind": kind, "layers": [1]}))
 
 
 @pytest.mark.parametrize("kind", WITH_LAYERS)
@@ -768,16 +772,19 @@ def test_softmax_forgets_a_vector_that_is_added_to_all_keys() -> None:
     ],
     ids=show,
 )
-def test_parameters_of_counts_a_tasks_own_and_the_shared(options: Options, counts: dict[str, int]) -> None:
+def test_a_parameter_serves_the_task_under_whose_key_it_lies_or_all(options: Options, counts: dict[str, int]) -> None:
     conditioner = build(options)
-    assert {task: conditioner.parameters_of(task) for task in counts} == counts
+    tasks = tasks_by_parameter(conditioner, ("a", "b", "free", "pair"))
+    sizes = {name: parameter.numel() for name, parameter in conditioner.named_parameters()}
+    assert {task: sum(size for name, size in sizes.items() if task in tasks[name]) for task in counts} == counts
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"kind": "combined", "methods": ["task_qkv", "task_qkv"]}, "task_qkv is listed twice"),
-        ({"kind": "combined", "methods": ["none", "lora"]}, "none cannot be combined"),
+        ({"kind": "combined", "methods": ["none", "lora"]}, "none and lora cannot be combined: leave none out"),
+        ({"kind": "combined", "methods": ["task_activated", "label_attention"]}, "would be in different spaces"),
         ({"kind": "combined", "methods": ["lora", BOTH]}, "combined cannot be inside combined"),
         ({"kind": "pal", "width": 10, "heads": 4}, "width 10 cannot be divided among 4 heads"),
         ({"kind": "label_atention"}, "did you mean 'label_attention'"),
@@ -793,7 +800,7 @@ def test_what_cannot_be_is_refused_by_name(options: Options, message: str) -> No
 
 def test_two_methods_that_decide_what_the_first_token_gathers_are_refused_by_name() -> None:
     class Second(Conditioning):
-        reads_first_token = True
+        reads_first_token: ClassVar[bool] = True
 
         def build(self, shape: NetworkShape) -> Conditioner:
             return Conditioner()

@@ -299,7 +299,7 @@ def test_without_baselines_none_are_measured_and_without_a_method_none_is_named(
 
 
 def test_the_watcher_is_told_what_a_method_adds_and_that_measuring_takes_time(measured: Recorder) -> None:
-    added = measured.network.conditioner.parameters_of("tested")
+    added = measured.network.added_parameters("tested")
     assert added
     assert measured.notes == [
         f"task_input adds parameters: tested {added:,}, chosen {added:,}",

@@ -219,6 +219,32 @@ def test_pcgrad_projects_only_what_tasks_share(run: Train, files: Path, monkeypa
     assert sizes[1:] == [encoder + 2 * 32 + 2]
 
 
+def test_to_pcgrad_the_head_of_masked_words_belongs_to_the_tasks_that_mask(
+    run: Train, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.training import loop
+
+    sizes: list[int] = []
+    real = loop.project_conflicts
+
+    def spy(gradients: Any, generator: Any) -> Tensor:
+        sizes.append(len(gradients[0]))
+        return real(gradients, generator)
+
+    monkeypatch.setattr(loop, "project_conflicts", spy)
+    (files / "raw.txt").write_text("the quick brown fox jumps over the lazy dog\n\n" * 20)
+    masked = {"kind": "masked_words", "train": "raw.txt", "dev": 0.2}
+    settings = {"conflict": "pcgrad", "batch_size": 64}
+    network = load_network(run({"fox": FOX, "words": masked}, training=settings))
+    encoder = sum(parameter.numel() for parameter in network.encoder.parameters())
+    assert set(sizes) == {encoder}
+    sizes.clear()
+    network = load_network(
+        run({"words": masked, "spans": {**masked, "kind": "span_boundary"}}, "two", training=settings)
+    )
+    assert set(sizes) == {encoder + sum(parameter.numel() for parameter in network.heads.parameters())}
+
+
 def test_uncertainty_weights_are_learned(run: Train) -> None:
     log = Log()
     settings = {"loss_weights": "uncertainty", "epochs": 2, "learning_rate": 1e-2}

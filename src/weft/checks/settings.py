@@ -9,16 +9,12 @@ from weft.checks.findings import Finding, Part
 from weft.config.experiment import Experiment
 from weft.data.records import Input
 from weft.errors import ConfigError
-from weft.losses.ordinal import Ordinal
-from weft.losses.pearson import Pearson
 from weft.model.devices import choose_device, half_precision_fault
-from weft.model.network import check_losses, loss_of, reads_first_token
-from weft.pooling.cls import Cls
+from weft.model.network import check_losses, loss_of
 from weft.targets import FittedTarget
 from weft.tasks import Task
 
 HIGH_RATE = 1e-3  # learning rates above this ruin a pretrained encoder
-SMALL_BATCH = 8  # rows below which a batch's correlation is noise
 _NOMINAL = [Input(("a b",), words=((0, 1), (2, 3)), spans=((0, 1, ""), (2, 3, "")))] * 4  # for rows that cannot be read
 _WIDTH = 1024  # of a nominal encoder: only whether two heads read equally much matters
 
@@ -39,7 +35,7 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
             said = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
             yield Finding("warning", f"{place}.learning_rate", said)
     for name, task in experiment.tasks.items():
-        if reads_first_token(experiment.conditioning) and not isinstance(task.pooling, Cls | None):
+        if experiment.conditioning.reads_first_token and task.pooling and not task.pooling.first_token:
             said = "label attention feeds the first token, which this pooling dilutes; leave `pooling` out, or use cls"
             yield Finding("warning", f"tasks.{name}.pooling", said)
         if experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
@@ -51,8 +47,12 @@ def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None
     if size and train is not None and train.complete and 0 < len(train.rows) < size:
         said = f"{size} is more than the {len(train.rows):,} training rows of the task {name!r}: one step per epoch"
         yield Finding("warning", "training.batch_size", said)
-    if size and size < SMALL_BATCH and isinstance(loss_of(task), Pearson):
-        said = f"{size} rows are too few for the 'pearson' loss of the task {name!r}; give it 16 or more"
+    loss = loss_of(task)
+    if size and size < loss.min_rows:
+        kind = loss.to_dict()["kind"]
+        said = (
+            f"{size} rows are too few for the {kind!r} loss of the task {name!r}; give it {2 * loss.min_rows} or more"
+        )
         yield Finding("warning", "training.batch_size", said)
 
 
@@ -69,8 +69,9 @@ def find_unfit_losses(name: str, task: Task, train: Part | None, targets: dict[s
             place, _, message = fault.partition(": ")
             yield Finding("fault", place, message)
     words = any(isinstance(gold, str) and not re.fullmatch(r"[-+]?\d+(\.\d+)?", gold) for gold in golds)
-    if isinstance(task.loss, Ordinal) and not task.target().labels and words:
-        said = "the loss 'ordinal' needs the labels in order; without it they are taken by the alphabet"
+    if loss_of(task).ordered and not task.target().labels and words:
+        kind = loss_of(task).to_dict()["kind"]
+        said = f"the loss {kind!r} needs the labels in order; without it they are taken by the alphabet"
         yield Finding("warning", f"tasks.{name}.labels", said)
 
 

@@ -45,11 +45,16 @@ class NetworkShape:
 class Conditioning(Spec, root=True):
     """The root of all conditioning methods."""
 
-    reads_first_token: ClassVar[bool] = False  # whether it changes what the first token gathers, so that tasks read it
+    excludes: ClassVar[Mapping[str, str]] = {}  # kinds it cannot be combined with, and why; "*" stands for all
+
+    @property
+    def reads_first_token(self) -> bool:
+        """Whether it changes what the first token gathers, so that tasks with labels should read that token."""
+        return False
 
     @abstractmethod
     def build(self, shape: NetworkShape) -> Conditioner:
-        """The module that speaks to the encoder through its seams."""
+        """The module that speaks to the encoder through its hooks."""
 
 
 def task_key(task: str) -> str:
@@ -58,8 +63,18 @@ def task_key(task: str) -> str:
 
 
 def per_task(tasks: Iterable[str], build: Callable[[str], nn.Module]) -> nn.ModuleDict:
-    """A module for each task, found by `slot`."""
+    """A module for each task, under its `task_key`."""
     return nn.ModuleDict({task_key(task): build(task) for task in tasks})
+
+
+def tasks_by_parameter(module: nn.Module, tasks: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The tasks that each parameter of a module serves, by its name: one where it lies under a `task_key`, else all."""
+    everyone = frozenset(tasks)
+    own = {task_key(task): frozenset({task}) for task in everyone}
+    return {
+        name: next((own[part] for part in name.split(".") if part in own), everyone)
+        for name, _ in module.named_parameters()
+    }
 
 
 def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:

@@ -33,21 +33,22 @@ class Combined(Conditioning):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{', '.join(twice)} is listed twice; a method can be there once")
-        if {"label_attention", "task_activated"} <= set(names):
-            raise ValueError(
-                "label_attention and task_activated cannot be combined: the labels' queries and the tokens' keys would "
-                "be in different spaces"
-            )
-        if "none" in names and len(names) > 1:
-            raise ValueError("none cannot be combined with a method; leave it out")
+        for name, method in zip(names, self.methods, strict=True):
+            for other in names:
+                if other != name and (why := method.excludes.get(other, method.excludes.get("*"))):
+                    raise ValueError(f"{name} and {other} cannot be combined: {why}")
         return self
+
+    @property
+    def reads_first_token(self) -> bool:
+        return any(method.reads_first_token for method in self.methods)
 
     def build(self, shape: NetworkShape) -> Conditioner:
         return CombinedConditioner([method.build(shape) for method in self.methods])
 
 
 class CombinedConditioner(Conditioner):
-    """Each seam goes through all methods in turn."""
+    """Each hook goes through all methods in turn."""
 
     def __init__(self, methods: Sequence[Conditioner]) -> None:
         super().__init__()

@@ -28,6 +28,9 @@ class LabelAttention(Conditioning):
 
     kind: Literal["label_attention"] = "label_attention"
     reads_first_token: ClassVar[bool] = True
+    excludes: ClassVar[Mapping[str, str]] = {
+        "task_activated": "the labels' queries and the tokens' keys would be in different spaces"
+    }
     renamed: ClassVar[Mapping[str, str]] = {"start": "init"}
 
     init: Literal["random", "words", "class_mean"] = "words"

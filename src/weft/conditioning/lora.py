@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Literal
 
 import torch
@@ -25,28 +25,31 @@ class Lora(Conditioning):
     layers: Layers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
-        return LoraConditioner(self, shape, chosen_layers(self.layers, shape.config))
+        layers = chosen_layers(self.layers, shape.config)
+        return LoraConditioner(shape.tasks, shape.config.hidden_size, layers, self.parts, self.rank, self.alpha)
 
 
 class LoraConditioner(Conditioner):
-    def __init__(self, options: Lora, shape: NetworkShape, layers: tuple[int, ...]) -> None:
+    """The two narrow matrices of each task, stacked over layers and parts."""
+
+    def __init__(
+        self, tasks: Sequence[str], width: int, layers: Sequence[int], parts: Parts, rank: int, alpha: float
+    ) -> None:
         super().__init__()
-        self.parts, self.scale = options.parts, options.alpha / options.rank
-        self.places = {layer: place for place, layer in enumerate(layers)}
-        width, count = shape.config.hidden_size, (len(layers), len(options.parts))
-        down, up = (*count, width, options.rank), (*count, options.rank, width)
-        self.down = nn.ParameterDict(
-            {task_key(task): nn.Parameter(torch.randn(down) * width**-0.5) for task in shape.tasks}
-        )
-        self.up = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(up)) for task in shape.tasks})
+        self.parts, self.scale = parts, alpha / rank
+        self.index_of = {layer: index for index, layer in enumerate(layers)}
+        count = len(layers), len(parts)
+        down, up = (*count, width, rank), (*count, rank, width)
+        self.down = nn.ParameterDict({task_key(task): nn.Parameter(torch.randn(down) * width**-0.5) for task in tasks})
+        self.up = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(up)) for task in tasks})
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if layer.index not in self.places:
+        if layer.index not in self.index_of:
             return q, k, v
-        place = self.places[layer.index]
-        down, up = self.down[task_key(batch.task)][place], self.up[task_key(batch.task)][place]
+        index = self.index_of[layer.index]
+        down, up = self.down[task_key(batch.task)][index], self.up[task_key(batch.task)][index]
         changed = {"q": q, "k": k, "v": v}
         for number, part in enumerate(self.parts):
             changed[part] = changed[part] + x @ down[number] @ up[number] * self.scale

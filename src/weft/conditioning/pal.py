@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -29,20 +29,23 @@ class Pal(Conditioning):
     def build(self, shape: NetworkShape) -> Conditioner:
         if self.width % self.heads:
             raise ConfigError(f"conditioning: pal's width {self.width} cannot be divided among {self.heads} heads")
-        return PalConditioner(self, shape, chosen_layers(self.layers, shape.config))
+        config, layers = shape.config, chosen_layers(self.layers, shape.config)
+        sizes = config.hidden_size, self.width, self.heads, len(layers)
+        return PalConditioner(layers, per_task(shape.tasks, lambda _: TaskPal(*sizes, config.initializer_range)))
 
 
 class PalConditioner(Conditioner):
-    def __init__(self, options: Pal, shape: NetworkShape, layers: tuple[int, ...]) -> None:
+    """The projected attention of every task."""
+
+    def __init__(self, layers: Sequence[int], tasks: nn.ModuleDict) -> None:
         super().__init__()
-        self.places = {layer: place for place, layer in enumerate(layers)}
-        sizes = shape.config.hidden_size, options.width, options.heads
-        self.tasks = per_task(shape.tasks, lambda _: TaskPal(*sizes, len(layers), shape.config.initializer_range))
+        self.index_of = {layer: index for index, layer in enumerate(layers)}
+        self.tasks = tasks
 
     def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
-        if index not in self.places:
+        if index not in self.index_of:
             return None
-        added: Tensor = self.tasks[task_key(batch.task)](x, self.places[index], batch)
+        added: Tensor = self.tasks[task_key(batch.task)](x, self.index_of[index], batch)
         return added
 
     def encoder_key(self, task: str) -> Hashable:
@@ -64,8 +67,8 @@ class TaskPal(nn.Module):
             nn.init.zeros_(linear.bias)  # type: ignore[arg-type]
         nn.init.zeros_(self.up.weight)
 
-    def forward(self, x: Tensor, place: int, batch: Batch) -> Tensor:
-        """(T, H) → (T, H)."""
-        q, k, v = self.qkv[place](self.down(x)).chunk(3, -1)
+    def forward(self, x: Tensor, index: int, batch: Batch) -> Tensor:
+        """(T, H) → (T, H), in the layer of this index among those chosen."""
+        q, k, v = self.qkv[index](self.down(x)).chunk(3, -1)
         added: Tensor = self.up(attend(q, k, v, self.heads, batch))
         return added

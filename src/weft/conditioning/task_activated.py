@@ -1,4 +1,4 @@
-"""A projected task embedding, an activation and a projection on queries, keys and values (S3).
+"""A projected task embedding, an activation and a projection on queries, keys and values (TEA-BERT: Mou, Xu & Yao).
 
 Q becomes W_proj · act(Q + W_task E_task). With `init = "random"`, the source's own choice, W_proj forgets what the
 encoder knows, which is what its poor figures for this method show; `identity` with `activation = "none"` starts as the
@@ -7,7 +7,7 @@ identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Literal
 
 import torch
@@ -39,35 +39,50 @@ class TaskActivated(Conditioning):
     layers: Layers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
-        return TaskActivatedConditioner(self, shape, chosen_layers(self.layers, shape.config))
+        layers, config = chosen_layers(self.layers, shape.config), shape.config
+        size, identity = (len(self.parts), config.hidden_size, config.hidden_size), self.init == "identity"
+        return TaskActivatedConditioner(
+            {task: nn.Parameter(torch.zeros(config.hidden_size)) for task in shape.tasks},
+            {layer: nn.Parameter(torch.randn(size) * config.initializer_range) for layer in layers},
+            {layer: _projection(size, config.initializer_range, identity) for layer in layers},
+            self.parts,
+            _ACTIVATIONS[self.activation],
+        )
 
 
 class TaskActivatedConditioner(Conditioner):
-    def __init__(self, options: TaskActivated, shape: NetworkShape, layers: tuple[int, ...]) -> None:
+    """The vectors of the tasks, (H,), and by layer both projections of each part, (parts, H, H)."""
+
+    def __init__(
+        self,
+        vectors: Mapping[str, nn.Parameter],
+        matrices: Mapping[int, nn.Parameter],
+        outputs: Mapping[int, nn.Parameter],
+        parts: Parts,
+        activate: Callable[[Tensor], Tensor],
+    ) -> None:
         super().__init__()
-        self.parts, self.activate = options.parts, _ACTIVATIONS[options.activation]
-        self.places = {layer: place for place, layer in enumerate(layers)}
-        width, std = shape.config.hidden_size, shape.config.initializer_range
-        size = (len(options.parts), width, width)
-
-        def begin(identity: bool) -> nn.Parameter:
-            return nn.Parameter(torch.eye(width).repeat(size[0], 1, 1) if identity else torch.randn(size) * std)
-
-        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in shape.tasks})
-        self.matrices = nn.ParameterList(begin(identity=False) for _ in layers)
-        self.outputs = nn.ParameterList(begin(identity=options.init == "identity") for _ in layers)
+        self.parts, self.activate = parts, activate
+        self.index_of = {layer: index for index, layer in enumerate(matrices)}
+        self.vectors = nn.ParameterDict({task_key(task): vector for task, vector in vectors.items()})
+        self.matrices = nn.ParameterList(matrices.values())
+        self.outputs = nn.ParameterList(outputs.values())
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if layer.index not in self.places:
+        if layer.index not in self.index_of:
             return q, k, v
-        place = self.places[layer.index]
-        added = self.matrices[place] @ self.vectors[task_key(batch.task)]  # (parts, H)
+        index = self.index_of[layer.index]
+        added = self.matrices[index] @ self.vectors[task_key(batch.task)]  # (parts, H)
         changed = {"q": q, "k": k, "v": v}
-        for part, vector, output in zip(self.parts, added, self.outputs[place], strict=True):
+        for part, vector, output in zip(self.parts, added, self.outputs[index], strict=True):
             changed[part] = F.linear(self.activate(changed[part] + vector), output)
         return changed["q"], changed["k"], changed["v"]
 
     def encoder_key(self, task: str) -> Hashable:
         return task
+
+
+def _projection(size: tuple[int, int, int], std: float, identity: bool) -> nn.Parameter:
+    return nn.Parameter(torch.eye(size[1]).repeat(size[0], 1, 1) if identity else torch.randn(size) * std)

@@ -1,4 +1,5 @@
-"""Attention layers of a task's own on top of the encoder (S5): self-attention for one text, cross-attention for two.
+"""Attention layers of a task's own on top of the encoder (Jia, Task-specific attention): self-attention for one
+text, cross-attention for two.
 
 The source takes the last layer's first token as the text's vector and adds neither residual nor norm; `plain = true` is
 that form, and `init = "uniform"` its optional start from U(0.9, 1), near a mean over the tokens.
@@ -6,8 +7,9 @@ that form, and `init = "uniform"` its optional start from U(0.9, 1), near a mean
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -42,19 +44,20 @@ class TaskAttention(Conditioning):
         if unknown:
             tasks = ", ".join(shape.tasks)
             raise ConfigError(f"conditioning.counts: there is no task {unknown}; the tasks are: {tasks}")
-        return TaskAttentionConditioner(self, shape)
+        layer = partial(TopLayer, shape.config, plain=self.plain, uniform=self.init == "uniform")
+
+        def stack(task: str) -> nn.Module:
+            return nn.ModuleList(layer() for _ in range(self.counts.get(task, self.count)))
+
+        return TaskAttentionConditioner(per_task(shape.tasks, stack), shape.siamese)
 
 
 class TaskAttentionConditioner(Conditioner):
-    def __init__(self, options: TaskAttention, shape: NetworkShape) -> None:
+    """The layers of every task, and which tasks have two rows per example."""
+
+    def __init__(self, tasks: nn.ModuleDict, siamese: Collection[str]) -> None:
         super().__init__()
-        config, self.siamese = shape.config, shape.siamese
-
-        def stack(task: str) -> nn.Module:
-            count = options.counts.get(task, options.count)
-            return nn.ModuleList(TopLayer(config, options) for _ in range(count))
-
-        self.tasks = per_task(shape.tasks, stack)
+        self.tasks, self.siamese = tasks, frozenset(siamese)
 
     def at_output(self, states: States) -> States:
         task, x = states.batch.task, states.tokens
@@ -69,14 +72,14 @@ class TaskAttentionConditioner(Conditioner):
 class TopLayer(nn.Module):
     """One attention layer over the tokens of a row, or over those of the row's partner."""
 
-    def __init__(self, config: EncoderConfig, options: TaskAttention) -> None:
+    def __init__(self, config: EncoderConfig, plain: bool, uniform: bool) -> None:
         super().__init__()
         width = config.hidden_size
         self.heads = config.num_attention_heads
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.norm = None if options.plain else nn.LayerNorm(width, config.layer_norm_eps)
+        self.norm = None if plain else nn.LayerNorm(width, config.layer_norm_eps)
         for linear in (self.query, self.key, self.value):
-            if options.init == "uniform":
+            if uniform:
                 nn.init.uniform_(linear.weight, 0.9, 1.0)
                 nn.init.uniform_(linear.bias, 0.9, 1.0)
             else:

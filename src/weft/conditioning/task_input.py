@@ -1,8 +1,8 @@
-"""A task embedding added to every input token (S3: E + E_task)."""
+"""A task embedding added to every input token (E + E_task; TEA-BERT: Mou, Xu & Yao)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Literal
 
 import torch
@@ -19,14 +19,15 @@ class TaskInput(Conditioning):
     kind: Literal["task_input"] = "task_input"
 
     def build(self, shape: NetworkShape) -> Conditioner:
-        return TaskInputConditioner(shape)
+        return TaskInputConditioner(shape.tasks, shape.config.hidden_size)
 
 
 class TaskInputConditioner(Conditioner):
-    def __init__(self, shape: NetworkShape) -> None:
+    """The vectors of the tasks, (H,)."""
+
+    def __init__(self, tasks: Iterable[str], width: int) -> None:
         super().__init__()
-        width = shape.config.hidden_size
-        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in shape.tasks})
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in tasks})
 
     def at_input(self, x: Tensor, batch: Batch) -> Tensor:
         vector: Tensor = self.vectors[task_key(batch.task)]

@@ -1,8 +1,8 @@
-"""One task embedding, projected into every layer's queries, keys and values (S3: Q + W_task E_task)."""
+"""One task embedding, projected into every layer's queries, keys and values (Q + W_task E_task; TEA-BERT)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal
 
 import torch
@@ -22,25 +22,28 @@ class TaskProjected(Conditioning):
     layers: Layers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
-        return TaskProjectedConditioner(shape, self.parts, chosen_layers(self.layers, shape.config))
+        config, layers = shape.config, chosen_layers(self.layers, shape.config)
+        sizes = config.hidden_size, config.initializer_range
+        return TaskProjectedConditioner(shape.tasks, *sizes, layers, self.parts)
 
 
 class TaskProjectedConditioner(Conditioner):
-    def __init__(self, shape: NetworkShape, parts: Parts, layers: tuple[int, ...]) -> None:
+    """The vectors of the tasks, (H,), and by layer the matrices of all parts, (parts, H, H)."""
+
+    def __init__(self, tasks: Iterable[str], width: int, std: float, layers: Sequence[int], parts: Parts) -> None:
         super().__init__()
         self.parts = parts
-        self.places = {layer: place for place, layer in enumerate(layers)}
-        width, std = shape.config.hidden_size, shape.config.initializer_range
-        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in shape.tasks})
+        self.index_of = {layer: index for index, layer in enumerate(layers)}
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(width)) for task in tasks})
         size = (len(parts), width, width)
         self.matrices = nn.ParameterList(nn.Parameter(torch.randn(size) * std) for _ in layers)
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if layer.index not in self.places:
+        if layer.index not in self.index_of:
             return q, k, v
-        projected = self.matrices[self.places[layer.index]] @ self.vectors[task_key(batch.task)]  # (parts, H)
+        projected = self.matrices[self.index_of[layer.index]] @ self.vectors[task_key(batch.task)]  # (parts, H)
         added = dict(zip(self.parts, projected, strict=True))
         q, k, v = (y + added[part] if part in added else y for part, y in (("q", q), ("k", k), ("v", v)))
         return q, k, v

@@ -1,4 +1,5 @@
-"""Task vectors added to queries, keys and values (S3, after EmBERT: Q + Q_task, K + K_task, V + V_task).
+"""Task vectors added to queries, keys and values (Q + Q_task, K + K_task, V + V_task; TEA-BERT:
+Mou, Xu & Yao, after EmBERT).
 
 A vector added to all keys moves all scores of a query alike, which softmax forgets: by itself K_task changes nothing,
 and `parts = ["q", "v"]` is the same method with fewer parameters. It matters beside label attention, whose scores
@@ -7,7 +8,7 @@ come from several queries.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal
 
 import torch
@@ -27,23 +28,26 @@ class TaskQkv(Conditioning):
     layers: Layers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
-        return TaskQkvConditioner(shape, self.parts, chosen_layers(self.layers, shape.config))
+        layers = chosen_layers(self.layers, shape.config)
+        return TaskQkvConditioner(shape.tasks, shape.config.hidden_size, layers, self.parts)
 
 
 class TaskQkvConditioner(Conditioner):
-    def __init__(self, shape: NetworkShape, parts: Parts, layers: tuple[int, ...]) -> None:
+    """The vectors of the tasks, (layers, parts, H)."""
+
+    def __init__(self, tasks: Iterable[str], width: int, layers: Sequence[int], parts: Parts) -> None:
         super().__init__()
         self.parts = parts
-        self.places = {layer: place for place, layer in enumerate(layers)}
-        size = (len(layers), len(parts), shape.config.hidden_size)
-        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(size)) for task in shape.tasks})
+        self.index_of = {layer: index for index, layer in enumerate(layers)}
+        size = (len(layers), len(parts), width)
+        self.vectors = nn.ParameterDict({task_key(task): nn.Parameter(torch.zeros(size)) for task in tasks})
 
     def at_qkv(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, layer: SelfAttention, batch: Batch
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if layer.index not in self.places:
+        if layer.index not in self.index_of:
             return q, k, v
-        added = dict(zip(self.parts, self.vectors[task_key(batch.task)][self.places[layer.index]], strict=True))
+        added = dict(zip(self.parts, self.vectors[task_key(batch.task)][self.index_of[layer.index]], strict=True))
         q, k, v = (y + added[part] if part in added else y for part, y in (("q", q), ("k", k), ("v", v)))
         return q, k, v
 

@@ -1,4 +1,4 @@
-"""The places where a conditioning method may speak to the encoder."""
+"""The hooks through which a conditioning method may speak to the encoder."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Readout:
 
 
 class Conditioner(nn.Module):
-    """A conditioner that changes nothing: every seam is the identity, every seam is always called.
+    """A conditioner that changes nothing: every hook is the identity, every hook is always called.
 
-    A method subclasses this and overrides the seams it needs. `batch.task` names the task in hand, `layer.index` the
+    A method subclasses this and overrides the hooks it needs. `batch.task` names the task in hand, `layer.index` the
     layer, and `layer.query`, `layer.key`, `layer.value` are that layer's own projections.
     """
 
@@ -71,8 +71,3 @@ class Conditioner(nn.Module):
             words: the mean input embedding of each of some phrases, (phrases, H).
             class_means: the mean final state of the first token for each label of a task, (L, H).
         """
-
-    def parameters_of(self, task: str) -> int:
-        """How many parameters the method adds for one task (those shared by all tasks included)."""
-        marks = [name.split("<", 1)[1].split(">", 1)[0] if "<" in name else task for name, _ in self.named_parameters()]
-        return sum(p.numel() for mark, p in zip(marks, self.parameters(), strict=True) if mark == task)

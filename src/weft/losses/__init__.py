@@ -37,6 +37,13 @@ class Loss(Spec, root=True):
     """
 
     target_types: ClassVar[tuple[TargetType, ...]]
+    ordered: ClassVar[bool] = False  # whether the order of the labels matters
+    min_rows: ClassVar[int] = 1  # rows of a batch below which it is mostly noise
+
+    @property
+    def weighting(self) -> ClassWeights:
+        """How much each label matters; None where all weigh the same, or where the kind has no such option."""
+        return None
 
     def outputs(self, labels: int, target: TargetType = "label") -> int:
         """The scores a head gives per row for so many labels; one per label unless a kind says otherwise."""

@@ -31,6 +31,10 @@ class CrossEntropy(Loss):
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """The share of each gold label's probability that is spread evenly over all labels."""
 
+    @property
+    def weighting(self) -> ClassWeights:
+        return self.class_weights
+
     def build(self, counts: Sequence[int], rows: int | None = None) -> LossFunction:
         """A function of scores (B, L) and targets (B,); L is the length of `counts`."""
         weights, smoothing = label_weights(self.class_weights, counts), self.label_smoothing

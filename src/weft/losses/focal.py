@@ -33,6 +33,10 @@ class Focal(Loss):
     class_weights: ClassWeights = None
     """How much each label matters: "balanced" (rarer labels more), or one number per label; all the same if unset."""
 
+    @property
+    def weighting(self) -> ClassWeights:
+        return self.class_weights
+
     def build(self, counts: Sequence[int], rows: int | None = None) -> LossFunction:
         """A function of scores (B, L) and targets (B,) or (B, L); L is the length of `counts`."""
         weights, gamma = label_weights(self.class_weights, counts), self.gamma

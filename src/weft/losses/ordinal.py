@@ -26,6 +26,7 @@ class Ordinal(Loss):
 
     kind: Literal["ordinal"] = "ordinal"
     target_types: ClassVar[tuple[TargetType, ...]] = ("label",)
+    ordered: ClassVar[bool] = True
 
     mix: Annotated[float, Field(ge=0, le=1)] = 0.5
     """The share of the earth mover's distance in the loss; the rest is cross-entropy."""

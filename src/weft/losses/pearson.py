@@ -24,6 +24,7 @@ class Pearson(Loss):
 
     kind: Literal["pearson"] = "pearson"
     target_types: ClassVar[tuple[TargetType, ...]] = ("score",)
+    min_rows: ClassVar[int] = 8
 
     def outputs(self, labels: int, target: TargetType = "score") -> int:
         """One score per row, whatever `labels` is."""

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, NetworkShape, task_key
-from weft.conditioning.combined import Combined
+from weft.conditioning import Conditioning, NetworkShape, task_key, tasks_by_parameter
 from weft.conditioning.none import Unconditioned
 from weft.data.records import Input
 from weft.encoder.config import EncoderConfig
@@ -55,6 +54,10 @@ class Network(nn.Module):
         self._shared: dict[str, tuple[Any, ...]] = {}
         for name in self.tasks:
             self._add_head(name, width)
+        self._tasks_of = tasks_by_parameter(self, self.tasks)
+        for key, head in self.heads.items():
+            readers = frozenset(name for name in self.tasks if self.head_of(name) == key)
+            self._tasks_of |= {name: readers for name, _ in head.named_parameters(prefix=f"heads.{key}")}
 
     def forward(self, batch: Batch) -> Scores:
         """The scores of the batch's task."""
@@ -81,6 +84,15 @@ class Network(nn.Module):
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
         return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
+
+    def tasks_of(self, parameter: str) -> frozenset[str]:
+        """The tasks that read a parameter, by its name in the network."""
+        return self._tasks_of[parameter]
+
+    def added_parameters(self, task: str) -> int:
+        """How many parameters the conditioning method adds for one task, those it shares with others included."""
+        added = self.conditioner.named_parameters(prefix="conditioner")
+        return sum(parameter.numel() for name, parameter in added if task in self.tasks_of(name))
 
     def source_of(self, task: str) -> str | None:
         """The task that marks the spans this one asks about, where a text comes without them."""
@@ -128,7 +140,7 @@ class Network(nn.Module):
         """The name in `heads` of a task's head, its own or the one it shares."""
         chosen = self.tasks[task]
         if chosen.head.share is None and chosen.common_head is not None:
-            return chosen.common_head  # no slot, so never in the way of a task of this name
+            return chosen.common_head  # no task's key, so never in the way of a task of this name
         return task_key(chosen.head.share or task)
 
 
@@ -136,14 +148,8 @@ def with_pooling(task: Task, target: FittedTarget, conditioning: Conditioning) -
     """The task with its own pooler, else the first token where labels feed that, else the mean."""
     if task.pooling is not None:
         return task
-    fed = reads_first_token(conditioning) and target.row_labels
+    fed = conditioning.reads_first_token and target.row_labels
     return task.model_copy(update={"pooling": Cls() if fed else Mean()})
-
-
-def reads_first_token(conditioning: Conditioning) -> bool:
-    """Whether a method changes what the first token gathers."""
-    parts = conditioning.methods if isinstance(conditioning, Combined) else (conditioning,)
-    return any(part.reads_first_token for part in parts)
 
 
 def network_shape(

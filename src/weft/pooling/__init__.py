@@ -16,6 +16,11 @@ class Pooler(Spec, root=True):
     result depends on that row's tokens alone.
     """
 
+    @property
+    def first_token(self) -> bool:
+        """Whether it reads nothing but each row's first token."""
+        return False
+
     def layers(self, depth: int) -> tuple[int, ...]:
         """The hidden states to ask of an encoder of `depth` blocks, as `Encoder.forward` counts them; none here.
 

@@ -20,6 +20,10 @@ class Cls(Pooler):
 
     kind: Literal["cls"] = "cls"
 
+    @property
+    def first_token(self) -> bool:
+        return True
+
     def build(self, width: int) -> nn.Module:
         """A module without parameters that takes `States` and returns (B, H)."""
         return FirstToken()

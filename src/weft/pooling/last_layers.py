@@ -31,6 +31,10 @@ class LastLayers(Pooler):
     of: Literal["cls", "mean"] = "cls"
     """What to take of each layer: the first token's state, or the mean over tokens."""
 
+    @property
+    def first_token(self) -> bool:
+        return self.of == "cls"
+
     def layers(self, depth: int) -> tuple[int, ...]:
         """The last `count` of 1 … depth, or all of them.
 

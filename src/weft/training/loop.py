@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -197,7 +196,7 @@ class Loop:
     def _shared(self, window: Sequence[str]) -> list[nn.Parameter]:
         """The parameters that several tasks of the window read; a head of one task conflicts with nobody."""
         own = {name: p for name, p in self.parameters.items() if not name.startswith("weights.")}
-        return [p for name, p in own.items() if len(owners(name, self.network) & set(window)) > 1]
+        return [p for name, p in own.items() if len(self.network.tasks_of(name) & set(window)) > 1]
 
     def _backward(self, task: str, share: int) -> float:
         batch = self.last = self.rows[task].next().to(self.accelerator.device)
@@ -369,12 +368,3 @@ def set_trainable(network: Network, layers: TrainLayers) -> None:
     blocks = list(encoder.blocks)
     for block in blocks[max(0, len(blocks) - layers) :]:
         block.requires_grad_(True)
-
-
-def owners(parameter: str, network: Network) -> set[str]:
-    """The tasks that read a parameter, by its name."""
-    found = re.search(r"<([^>]+)>", parameter)
-    if found is None:
-        return set(network.tasks)
-    shares = parameter.startswith("heads.")
-    return {name for name, task in network.tasks.items() if found[1] == ((shares and task.head.share) or name)}

@@ -172,7 +172,7 @@ class Run:
 
     def learn(self, resume: bool) -> TrainingState:
         """Train; the best weights are in `best/overall` afterwards."""
-        added = {name: self.network.conditioner.parameters_of(name) for name in self.network.tasks}
+        added = {name: self.network.added_parameters(name) for name in self.network.tasks}
         if any(added.values()):
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
             self.callback.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
@@ -242,7 +242,7 @@ class Run:
             head = network.heads[network.head_of(name)]
             if not isinstance(head, VocabularyHead):
                 continue
-            if network.conditioner.parameters_of(name):
+            if network.added_parameters(name):
                 self.callback.note(f"{name}: transformers knows no conditioning, so nothing is written for it")
                 continue
             write_masked_model(network.encoder, head.state_dict(), self.folder / "transformers")
