@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import nn
+from torch import Tensor, nn
 
 from weft.conditioning import Conditioning, NetworkShape
 from weft.encoder.conditioner import Conditioner
@@ -35,9 +35,14 @@ TARGETS = {"label_attention": 1.08, "task_input": 1.03, "task_qkv": 1.03, "task_
 PAIR = {"kind": "combined", "methods": ["label_attention", "task_qkv"]}
 
 
+def label_loss(scores: Tensor) -> Tensor:
+    """The sum over labels of the loss of calling each label itself, from (L, L) scores."""
+    return nn.functional.cross_entropy(scores, torch.arange(len(LABELS)), reduction="sum")
+
+
 def build_methods(source: TextEncoder, only: list[str]) -> dict[str, Conditioner]:
     """Every kind from its defaults, `none` first; `combined` is label attention with task vectors."""
-    shape = NetworkShape(source.encoder.config, (TASK,), {TASK: LABELS})
+    shape = NetworkShape(source.encoder.config, (TASK,), {TASK: LABELS}, {TASK: label_loss})
     specs = {kind: PAIR if kind == "combined" else {"kind": kind} for kind in Conditioning.kinds()}
     names = ["none", *(kind for kind in specs if kind != "none" and (not only or kind in only))]
     return {name: parse(Conditioning, specs[name]).build(shape) for name in names}

@@ -195,10 +195,11 @@ def test_each_task_has_as_many_layers_on_top_as_it_asks_for() -> None:
 
 def test_the_label_loss_is_left_out_where_a_head_reads_two_texts_or_its_weight_is_zero() -> None:
     labels = {"a": ("x", "y"), "b": ("x", "y", "z")}
-    conditioner = build({"kind": "label_attention"}, labels=labels, siamese=frozenset("a"))
+    losses = dict.fromkeys(labels, Tensor.sum)
+    conditioner = build({"kind": "label_attention"}, labels=labels, label_losses=losses, siamese=frozenset("a"))
     head = nn.Linear(48, 3)
     assert conditioner.extra_loss("a", head) is None
     assert conditioner.extra_loss("b", head) is not None
     assert conditioner.extra_loss("c", head) is None
-    silent = build({"kind": "label_attention", "weight": 0}, labels=labels)
+    silent = build({"kind": "label_attention", "weight": 0}, labels=labels, label_losses=losses)
     assert silent.extra_loss("b", head) is None

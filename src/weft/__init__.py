@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft.conditioning import Conditioning, NetworkShape
+    from weft.data.dataset import Dataset, Prepared
     from weft.data.records import Example, Gold, Input, Prediction, Span, Tokens
+    from weft.data.tables import Table
     from weft.encoder.attention import SelfAttention
     from weft.encoder.conditioner import Conditioner, Readout
     from weft.encoder.config import EncoderConfig
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from weft.heads import Head
     from weft.layers.features import Features
     from weft.losses import Loss, LossFunction, TargetType
+    from weft.metrics.sections import Section
     from weft.model.devices import Device
     from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, load_encoder
     from weft.model.evaluate import TaskResult
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from weft.pooling import Pooler
     from weft.sampling import Sampler
     from weft.spec import Spec
-    from weft.targets import Measures, Target
+    from weft.targets import FittedTarget, Measures, Target
     from weft.tasks import Task
     from weft.tensors import Batch, FirstTokenAttention, Scores, States
     from weft.tokenization.examples import MaskedTokens, SubWords, TokenizedExample
@@ -44,6 +47,7 @@ __all__ = [
     "Conditioning",
     "ConfigError",
     "DataError",
+    "Dataset",
     "Device",
     "EmbedOptions",
     "Encoder",
@@ -51,6 +55,7 @@ __all__ = [
     "Example",
     "Features",
     "FirstTokenAttention",
+    "FittedTarget",
     "Gold",
     "Head",
     "Input",
@@ -64,16 +69,19 @@ __all__ = [
     "Piece",
     "Pooler",
     "Prediction",
+    "Prepared",
     "ReadRow",
     "ReadText",
     "Readout",
     "Sampler",
     "Scores",
+    "Section",
     "SelfAttention",
     "Span",
     "Spec",
     "States",
     "SubWords",
+    "Table",
     "Target",
     "TargetType",
     "Task",
@@ -97,7 +105,9 @@ __all__ = [
 if not TYPE_CHECKING:  # to a type checker, a name that is not above does not exist
     _MODULES = {
         "conditioning": ("Conditioning", "NetworkShape"),
+        "data.dataset": ("Dataset", "Prepared"),
         "data.records": ("Example", "Gold", "Input", "Prediction", "Span", "Tokens"),
+        "data.tables": ("Table",),
         "encoder.attention": ("SelfAttention",),
         "encoder.conditioner": ("Conditioner", "Readout"),
         "encoder.config": ("EncoderConfig",),
@@ -106,6 +116,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "heads": ("Head",),
         "layers.features": ("Features",),
         "losses": ("Loss", "LossFunction", "TargetType"),
+        "metrics.sections": ("Section",),
         "model.devices": ("Device",),
         "model.embed": ("EmbedOptions", "TextEncoder", "TextVectors", "load_encoder"),
         "model.evaluate": ("TaskResult",),
@@ -114,7 +125,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "pooling": ("Pooler",),
         "sampling": ("Sampler",),
         "spec": ("Spec",),
-        "targets": ("Measures", "Target"),
+        "targets": ("FittedTarget", "Measures", "Target"),
         "tasks": ("Task",),
         "tensors": ("Batch", "FirstTokenAttention", "Scores", "States"),
         "tokenization.examples": ("MaskedTokens", "SubWords", "TokenizedExample"),

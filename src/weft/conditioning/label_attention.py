@@ -8,7 +8,7 @@ rows of other tokens, stay. Only one row of attention changes, so the others kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -22,6 +22,8 @@ from weft.encoder.dropout import dropout
 from weft.errors import ConfigError
 from weft.tensors import Batch, softmax_per_row
 
+Init = Literal["random", "words", "class_mean"]
+
 
 class LabelAttention(Conditioning):
     """Each task with labels owns one embedding per label, shared by all layers; tasks without labels are untouched."""
@@ -33,7 +35,7 @@ class LabelAttention(Conditioning):
     }
     renamed: ClassVar[Mapping[str, str]] = {"start": "init"}
 
-    init: Literal["random", "words", "class_mean"] = "words"
+    init: Init = "words"
     """`random`; `words`: the input embeddings of the label's name, or of `keywords`; `class_mean`: the mean first-token
     state of training rows with the label."""
     keywords: dict[str, dict[str, str]] = Field(default_factory=dict)
@@ -52,23 +54,47 @@ class LabelAttention(Conditioning):
         ]
         if unknown:
             raise ConfigError(f"conditioning.keywords: no task has the label {', '.join(unknown)}; write TASK.LABEL")
-        return LabelConditioner(self, shape, chosen_layers(self.layers, shape.config))
+        losses = {task: loss for task, loss in shape.label_losses.items() if self.weight and task not in shape.siamese}
+        return LabelConditioner(
+            labels={
+                task: nn.Parameter(torch.randn(len(names), shape.config.hidden_size) * shape.config.initializer_range)
+                for task, names in shape.labels.items()
+            },
+            layers=chosen_layers(self.layers, shape.config),
+            phrases={task: phrases(names, self.keywords.get(task, {})) for task, names in shape.labels.items()},
+            init=self.init,
+            losses=losses,
+            weight=self.weight,
+        )
 
 
 class LabelConditioner(Conditioner):
-    """The label embeddings and their two effects: on the first token's attention, and on the loss."""
+    """The label embeddings and their two effects: on the first token's attention, and on the loss.
 
-    def __init__(self, options: LabelAttention, shape: NetworkShape, layers: Sequence[int]) -> None:
+    Args:
+        labels: the embeddings of each task's labels, (L, H).
+        layers: those whose attention changes.
+        phrases: the words that stand for each task's labels, where embeddings begin with words.
+        losses: for each task whose head can read an embedding, the loss of calling every label itself.
+        weight: of these losses.
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[str, nn.Parameter],
+        layers: Iterable[int],
+        phrases: Mapping[str, Sequence[str]],
+        init: Init,
+        losses: Mapping[str, Callable[[Tensor], Tensor]],
+        weight: float,
+    ) -> None:
         super().__init__()
-        self.options, self.layers = options, frozenset(layers)
-        self.names, self.label_losses, self.siamese = dict(shape.labels), dict(shape.label_losses), shape.siamese
-        width, std = shape.config.hidden_size, shape.config.initializer_range
-        self.labels = nn.ParameterDict(
-            {task_key(task): nn.Parameter(torch.randn(len(names), width) * std) for task, names in self.names.items()}
-        )
+        self.layers, self.phrases, self.init = frozenset(layers), phrases, init
+        self.losses, self.weight = losses, weight
+        self.labels = nn.ParameterDict({task_key(task): embeddings for task, embeddings in labels.items()})
 
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
-        if batch.task not in self.names or layer.index not in self.layers:
+        if batch.task not in self.phrases or layer.index not in self.layers:
             return None
         own = first_token_scores(q_first, k, batch)
         queries = layer.split_heads(layer.query(self.labels[task_key(batch.task)])) * k.shape[-1] ** -0.5  # (L, N, D)
@@ -86,20 +112,20 @@ class LabelConditioner(Conditioner):
 
         A siamese head reads features of two texts, which a label's embedding is not; there the loss is left out.
         """
-        if task not in self.names or not self.options.weight or task in self.siamese:
+        if task not in self.losses:
             return None
-        return self.options.weight * self.label_losses[task](head(self.labels[task_key(task)]))
+        return self.weight * self.losses[task](head(self.labels[task_key(task)]))
 
     @torch.no_grad()
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
-        for task, names in self.names.items():
-            if self.options.init == "words":
-                self.labels[task_key(task)].copy_(words(phrases(names, self.options.keywords.get(task, {}))))
-            elif self.options.init == "class_mean":
+        for task, said in self.phrases.items():
+            if self.init == "words":
+                self.labels[task_key(task)].copy_(words(said))
+            elif self.init == "class_mean":
                 self.labels[task_key(task)].copy_(class_means(task))
 
     def encoder_key(self, task: str) -> Hashable:
-        return task if task in self.names else ""
+        return task if task in self.phrases else ""
 
 
 def phrases(names: Sequence[str], keywords: Mapping[str, str]) -> list[str]:
