@@ -326,7 +326,8 @@ def test_evaluate_measures_on_another_file_where_one_is_named(trained: Trained, 
     (tmp_path / "new.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     done = run("evaluate", trained.folder, "--task", "fox", "--data", tmp_path / "new.csv", "--json", tmp_path / "a")
     texts, golds = zip(*(row.split(",")[:2] for row in rows[1:]), strict=True)
-    given = [one["label"] for one in weft.load(trained.folder).predict(texts, task="fox")]
+    with pytest.warns(weft.TruncationWarning):
+        given = [one["label"] for one in weft.load(trained.folder).predict(texts, task="fox")]
     right = sum(one == gold for one, gold in zip(given, golds, strict=True)) / 7
     assert table_rows(done.out, "fox")["accuracy"][-1] == "7"
     assert json.loads((tmp_path / "a").read_text())["fox"]["accuracy"] == pytest.approx(right)
@@ -353,7 +354,7 @@ def test_a_row_is_truncated_where_any_task_did_not_read_all_of_it(
     tasks = [argument for name in order for argument in ("--task", name)]
     done = run("predict", trained.folder, "-i", tmp_path / "new.csv", *tasks)
     rows = [json.loads(line) for line in done.out.splitlines()]
-    assert [list(row) for row in rows] == [["text", *order, "truncated"]] * 2
+    assert [list(row) for row in rows] == [["text", *order, "truncated", "empty"]] * 2
     assert [row["truncated"] for row in rows] == [True, False]
     whole = run("predict", trained.folder, "-i", tmp_path / "new.csv", "--task", "odd")
     assert [json.loads(line)["truncated"] for line in whole.out.splitlines()] == [False, False]
@@ -363,13 +364,16 @@ def test_predict_answers_as_python_does_and_gives_all_scores_only_where_asked(tr
     model = weft.load(trained.folder)
     plain = json.loads(run("predict", trained.folder, "--text", LONG).out)
     full = json.loads(run("predict", trained.folder, "--text", LONG, "--scores").out)
-    assert plain == {"text": LONG, **model.predict([LONG])[0], "truncated": True}
-    assert full == {"text": LONG, **model.predict([LONG], scores=True)[0], "truncated": True}
+    with pytest.warns(weft.TruncationWarning):
+        assert plain == {"text": LONG, **model.predict([LONG])[0]}
+    with pytest.warns(weft.TruncationWarning):
+        assert full == {"text": LONG, **model.predict([LONG], scores=True)[0]}
+    assert plain["truncated"] is True
     assert (full["fox"]["scores"].keys(), "scores" in plain["fox"]) == ({"yes", "no"}, False)
     pair = json.loads(run("predict", trained.folder, "--text", "fox", "--text-pair", "dog").out)
     answer = model.predict([("fox", "dog")])[0]
-    assert pair == {"text": "fox", "text_pair": "dog", **answer, "truncated": False}
-    assert list(answer) == ["same"]
+    assert pair == {"text": "fox", "text_pair": "dog", **answer}
+    assert list(answer) == ["same", "truncated", "empty"]
 
 
 def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_named(
@@ -377,7 +381,7 @@ def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_
 ) -> None:
     (tmp_path / "new.csv").write_text("text\nfox\n", encoding="utf-8")
     some = run("predict", trained.folder, "-i", tmp_path / "new.csv")
-    assert list(json.loads(some.out)) == ["text", "fox", "odd", "truncated"]
+    assert list(json.loads(some.out)) == ["text", "fox", "odd", "truncated", "empty"]
     assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(some.err.split())
     named = run("predict", trained.folder, "-i", tmp_path / "new.csv", "--task", "fox", "--task", "same")
     assert (named.code, named.out) == (1, "")

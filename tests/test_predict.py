@@ -27,6 +27,7 @@ from weft.spec import parse
 from weft.tasks import Task
 
 Run = Callable[..., tuple[int, str, str]]
+FLAGS = ("truncated", "empty")
 SECRET = "quick lazy patient words"
 LONG = "the quick brown fox jumps over the lazy dog " * 8
 TEXTS = ["the quick fox", "a lazy dog", LONG, "don't jump", "over", "1234 :smile: [b]brown[/]"]
@@ -101,23 +102,58 @@ def read(path: Path) -> list[dict[str, Any]]:
 # Python
 
 
+@pytest.mark.filterwarnings("ignore::weft.TruncationWarning")
 def test_one_task_gives_its_answer_per_text(model: weft.Model) -> None:
     answers = model.predict(TEXTS, "fox")
-    assert [set(answer) for answer in answers] == [{"label", "score"}] * len(TEXTS)
+    assert [set(answer) for answer in answers] == [{"label", "score", *FLAGS}] * len(TEXTS)
     assert all(answer["label"] in ("no", "yes") and 0 < answer["score"] <= 1 for answer in answers)
-    assert set(model.predict(TEXTS, "topics")[0]) == {"labels"}
+    assert set(model.predict(TEXTS, "topics")[0]) == {"labels", *FLAGS}
     assert model.predict(TEXTS, "size", scores=True)[0]["scores"].keys() == {"1", "2", "3"}
+
+
+def test_a_text_that_was_cut_is_marked_and_one_warning_says_how_many(model: weft.Model) -> None:
+    said = r"3 of 7 rows were longer .* and were cut \(fox: 32 tokens, size: 32 tokens, topics: 8 tokens\)"
+    texts = [*TEXTS, "a b c d e f g h"]  # the last two are longer than `topics` reads
+    with pytest.warns(weft.TruncationWarning, match=said) as caught:
+        together = model.predict(texts)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert [answer["truncated"] for answer in together] == [text in (LONG, *texts[-2:]) for text in texts]
+    with pytest.warns(weft.TruncationWarning, match=r"1 of 7 rows .* \(fox: 32 tokens\)"):
+        assert [answer["truncated"] for answer in model.predict(texts, "fox")] == [text == LONG for text in texts]
+
+
+@pytest.mark.parametrize("nothing", ["", "  \t", "\u200b", "\x00\x07"])
+def test_a_text_with_nothing_to_read_is_marked_and_one_warning_says_how_many(model: weft.Model, nothing: str) -> None:
+    texts = ["the fox", nothing, "...", "狐", nothing]
+    with pytest.warns(weft.EmptyTextWarning, match="2 of 5 rows had nothing to read; .* mean nothing") as caught:
+        together = model.predict(texts)
+    assert len(caught) == 1
+    assert [answer["empty"] for answer in together] == [False, True, False, False, True]
+    assert set(together[1]["fox"]) == {"label", "score"}  # which scripts rely on
+    with pytest.warns(weft.EmptyTextWarning):
+        assert model.predict([nothing], "fox")[0]["empty"] is True
+    with pytest.warns(weft.EmptyTextWarning):
+        pairs = model.predict([("the fox", nothing), ("the fox", "dog"), (nothing, nothing)], "same")
+    assert [answer["empty"] for answer in pairs] == [True, False, True]
+
+
+def test_texts_may_come_from_any_iterable(model: weft.Model) -> None:
+    texts = ["the fox", "a dog"]
+    assert model.predict(text for text in texts) == model.predict(iter(texts)) == model.predict(texts)
 
 
 def test_without_a_task_all_that_read_such_texts_answer(model: weft.Model) -> None:
     single, pair = model.predict(TEXTS[:1])[0], model.predict([("the fox", "a dog")])[0]
-    assert set(single) == {"fox", "size", "topics"}
-    assert set(pair) == {"same", "alike"}
+    flags = {"truncated": False, "empty": False}
+    assert set(single) == {"fox", "size", "topics", *FLAGS}
+    assert set(pair) == {"same", "alike", *FLAGS}
     assert set(pair["alike"]) == {"score"}
-    assert single["fox"] == model.predict(TEXTS[:1], "fox")[0]
-    assert model.predict([("the fox", "a dog")], "same") == [pair["same"]]
+    assert model.predict(TEXTS[:1], "fox") == [{**single["fox"], **flags}]
+    assert model.predict([("the fox", "a dog")], "same") == [{**pair["same"], **flags}]
 
 
+@pytest.mark.filterwarnings("ignore::weft.TruncationWarning")
 def test_a_name_that_is_no_task_is_refused_with_the_nearest(model: weft.Model) -> None:
     with pytest.raises(ConfigError, match=r"no task 'foxes'; it has: fox, .*did you mean 'fox'"):
         model.predict(TEXTS, "foxes")
@@ -152,6 +188,7 @@ def test_no_texts_give_no_answers(model: weft.Model) -> None:
     assert model.predict([]) == model.predict([], "fox") == []
 
 
+@pytest.mark.filterwarnings("ignore::weft.TruncationWarning")
 def test_order_does_not_depend_on_windows(model: weft.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"{text} {number}" for number in range(5) for text in TEXTS]
     together = model.predict(texts, scores=True)
@@ -162,6 +199,7 @@ def test_order_does_not_depend_on_windows(model: weft.Model, monkeypatch: pytest
     assert len({answer["fox"]["score"] for answer in together}) > len(TEXTS)
 
 
+@pytest.mark.filterwarnings("ignore::weft.TruncationWarning")
 def test_tasks_that_read_the_same_share_one_pass(model: weft.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[int] = []
     real = model.network.encoder.forward
@@ -196,8 +234,8 @@ def test_a_text_or_a_pair_is_answered_on_the_screen(run: Run, model: weft.Model)
     assert code == 0
     answer = json.loads(out)
     assert answer["text"] == TEXTS[5]
-    assert answer["fox"] == model.predict([TEXTS[5]], "fox")[0]
-    assert answer["truncated"] is False
+    assert model.predict([TEXTS[5]], "fox") == [{**answer["fox"], "truncated": False, "empty": False}]
+    assert (answer["truncated"], answer["empty"]) == (False, False)
     code, out, _ = run("--text", "the fox", "--text-pair", "a dog", "--task", "same", "--scores")
     assert code == 0
     assert json.loads(out)["same"]["scores"].keys() == {"no", "yes"}
@@ -206,11 +244,15 @@ def test_a_text_or_a_pair_is_answered_on_the_screen(run: Run, model: weft.Model)
 
 def test_lines_of_standard_input_are_answered_one_by_one(run: Run, tmp_path: Path, model: weft.Model) -> None:
     lines = ["the quick fox", "", "café über"]
-    code, out, _ = run("--input", "-", "--task", "fox", stdin="\r\n".join(lines).encode())
+    code, out, err = run("--input", "-", "--task", "fox", stdin="\r\n".join(lines).encode())
     assert code == 0
     found = [json.loads(line) for line in out.splitlines()]
     assert [row["text"] for row in found] == lines
-    assert [row["fox"]["label"] for row in found] == [answer["label"] for answer in model.predict(lines, "fox")]
+    with pytest.warns(weft.EmptyTextWarning):
+        answers = model.predict(lines, "fox")
+    assert [row["fox"]["label"] for row in found] == [answer["label"] for answer in answers]
+    assert [row["empty"] for row in found] == [False, True, False]
+    assert "1 of 3 rows had nothing to read" in err
     code, _, err = run("--input", "-", "--output", tmp_path / "out.csv", stdin=b"the fox\na dog\n")
     assert code == 0
     assert "2 rows" in err
@@ -233,15 +275,19 @@ def test_every_file_is_answered_in_every_form(
     flat = target in (".csv", ".tsv", ".parquet")
     assert [row["text"] for row in rows] == TEXTS
     assert suffix == ".txt" or [row["id"] for row in rows] == columns["id"]
+    with pytest.warns(weft.TruncationWarning):
+        answers = model.predict(TEXTS)
     labels = [row["fox.label"] if flat else row["fox"]["label"] for row in rows]
-    assert labels == [answer["label"] for answer in model.predict(TEXTS, "fox")]
+    assert labels == [answer["fox"]["label"] for answer in answers]
     topics = [json.loads(row["topics.labels"]) if flat else row["topics"]["labels"] for row in rows]
-    assert topics == [answer["labels"] for answer in model.predict(TEXTS, "topics")]
+    assert topics == [answer["topics"]["labels"] for answer in answers]
+    assert [str(row["truncated"]) for row in rows] == [str(answer["truncated"]) for answer in answers]
 
 
 def test_truncated_is_true_exactly_for_texts_that_did_not_fit(run: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", {"text": TEXTS})
-    _, out, _ = run("--input", source, "--task", "fox")
+    _, out, err = run("--input", source, "--task", "fox")
+    assert "1 of 6 rows were longer than what is read of them and were cut (fox: 32 tokens)" in " ".join(err.split())
     assert [json.loads(line)["truncated"] for line in out.splitlines()] == [text == LONG for text in TEXTS]
     _, out, _ = run("--text", "one two three four five six seven eight", "--task", "topics")  # takes 8 tokens
     assert json.loads(out)["truncated"] is True
@@ -261,14 +307,14 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
     source = write(tmp_path / "in.csv", {"text": TEXTS[:2]})
     code, out, err = run("--input", source)
     assert code == 0
-    assert {*json.loads(out.splitlines()[0])} == {"text", "fox", "size", "topics", "truncated"}
+    assert {*json.loads(out.splitlines()[0])} == {"text", "fox", "size", "topics", *FLAGS}
     assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(err.split())
     code, out, err = run("--input", source, "--task", "same")
     assert (code, out) == (1, "")
     assert "in.csv: task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text" in err
     pairs = write(tmp_path / "pairs.csv", {"sentence1": ["a fox"], "sentence2": ["a dog"]})
     code, out, err = run("--input", pairs)
-    assert {*json.loads(out)} == {"sentence1", "sentence2", "same", "alike", "truncated"}
+    assert {*json.loads(out)} == {"sentence1", "sentence2", "same", "alike", *FLAGS}
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_text_without_spans_and_without_a_task_that_finds_them_is_refused(smal
     network.tasks["links"] = network.tasks["links"].model_copy(update={"spans_from": None})
     with pytest.raises(DataError, match="asks about spans"):
         weft.Model(network).predict(["fox dog"], "links")
-    assert list(weft.Model(network).predict(["fox dog"])[0]) == ["marks"]
+    assert list(weft.Model(network).predict(["fox dog"])[0]) == ["marks", "truncated", "empty"]
     wrong = {"links": parse(Task, {"kind": "relations", "spans_from": "urgency"})}
     with pytest.raises(ConfigError, match="does not mark spans; allowed: none here"):
         check_sources(wrong)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weft.encoder.conditioner import Conditioner, Readout
     from weft.encoder.config import EncoderConfig
     from weft.encoder.encoder import Encoder
-    from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning, WeftError
+    from weft.errors import CheckpointError, ConfigError, DataError, EmptyTextWarning, TruncationWarning, WeftError
     from weft.heads import Head
     from weft.layers.features import Features
     from weft.losses import Loss, LossFunction, TargetType
@@ -50,6 +50,7 @@ __all__ = [
     "Dataset",
     "Device",
     "EmbedOptions",
+    "EmptyTextWarning",
     "Encoder",
     "EncoderConfig",
     "Example",
@@ -112,7 +113,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "encoder.conditioner": ("Conditioner", "Readout"),
         "encoder.config": ("EncoderConfig",),
         "encoder.encoder": ("Encoder",),
-        "errors": ("CheckpointError", "ConfigError", "DataError", "TruncationWarning", "WeftError"),
+        "errors": ("CheckpointError", "ConfigError", "DataError", "EmptyTextWarning", "TruncationWarning", "WeftError"),
         "heads": ("Head",),
         "layers.features": ("Features",),
         "losses": ("Loss", "LossFunction", "TargetType"),

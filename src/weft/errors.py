@@ -75,3 +75,7 @@ class CheckpointError(WeftError):
 
 class TruncationWarning(UserWarning):
     """Some texts were longer than the model reads; given once per call, with how many."""
+
+
+class EmptyTextWarning(UserWarning):
+    """Some texts had nothing to read, so what was answered for them means nothing; given once per call."""

@@ -36,9 +36,10 @@ def demo(
     console.print("Patient-message triage on [bold]invented[/] messages. An example, [bold]not for medical use[/].\n")
     train(CONFIG, output, seed=seed, overrides=QUICK if quick else ())
     show_run(output)
-    for text, answer in zip(_EXAMPLES, load(output).predict(_EXAMPLES), strict=True):
-        said = "\n  → ".join(f"{task} {_in_words(one)}" for task, one in answer.items())
-        screen.print(f"\n{text}\n  → {said}", soft_wrap=True)
+    model = load(output)
+    for text, answer in zip(_EXAMPLES, model.predict(_EXAMPLES), strict=True):
+        lines = "\n  → ".join(f"{task} {_in_words(answer[task])}" for task in model.tasks)
+        screen.print(f"\n{text}\n  → {lines}", soft_wrap=True)
     if quick:
         console.print("\nThis was a short look: figures and answers are far from what [bold]weft demo[/] reaches.")
     console.print(f'\nNext: weft predict {output} --text "your own message"', markup=False, soft_wrap=True)

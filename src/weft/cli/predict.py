@@ -28,8 +28,8 @@ def predict(
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
 
-    A file needs the columns the tasks were trained with. The input's own columns are kept, and `truncated` says where a
-    text was too long to be read whole.
+    A file needs the columns the tasks were trained with. The input's own columns are kept; `truncated` says where a
+    text was too long to be read whole, `empty` where there was nothing to read, so that the answers mean nothing.
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
     """
@@ -37,7 +37,7 @@ def predict(
     from weft.data.writing import check_output, write_rows
     from weft.model.inputs import read_inputs
     from weft.model.model import load
-    from weft.model.predict import passes_note, predict_rows
+    from weft.model.predict import Tally, passes_note, predict_rows
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
@@ -49,9 +49,12 @@ def predict(
         console.print(sentence, style="yellow", markup=False)
     if note := passes_note(network, inputs):
         console.print(note, style="dim", markup=False)
-    answers = predict_rows(network, inputs, scores)
+    tally = Tally()
+    answers = predict_rows(network, inputs, scores, tally)
     if output:
         rows = write_rows(output, counting(answers, None, "rows"))
         console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)
+    for warning in tally.warnings(network):
+        console.print(str(warning), style="yellow", markup=False)

@@ -18,6 +18,7 @@ from weft.tasks.base.examples import read_input
 
 Columns = tuple[str, ...]
 
+FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
 
 
@@ -131,7 +132,7 @@ def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: 
     notes += [
         f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
         for name in first.columns
-        if name in (*columns, "truncated")
+        if name in (*columns, *FLAGS)
     ]
     return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
 

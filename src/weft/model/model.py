@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inputs import choose_tasks
 from weft.model.inspect import Inspection, inspect
 from weft.model.network import Network
-from weft.model.predict import predict, shown
-from weft.tokenization.tokenizer import Text, check_texts
+from weft.model.predict import Tally, by_task, of_task, predict
+from weft.tokenization.tokenizer import Text, check_texts, refuse_bare_text
 
 
 class Model:
@@ -35,27 +35,37 @@ class Model:
         """The names of the tasks."""
         return list(self.network.tasks)
 
-    def predict(self, texts: Sequence[Text], task: str | None = None, *, scores: bool = False) -> list[Prediction]:
+    def predict(self, texts: Iterable[Text], task: str | None = None, *, scores: bool = False) -> list[Prediction]:
         """A prediction per text, or per pair where a text is a 2-tuple.
 
-        With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}`, `{"score"}`, or for words
-        and spans a list of `{"start", "end", "text", "label", "score"}`. Without, each holds the answers of all tasks
-        that read such texts, by task. `scores` adds the probability of every label.
+        With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`, beside
+        `"truncated"`, whether the text was longer than the task reads, and `"empty"`, whether it (or one of the two)
+        has nothing to read, so that the answer means nothing. For words, spans and relations it is a list of
+        `{"start", "end", "text", "label", "score"}` without these: such tasks read a text of any length whole, and mark
+        nothing in an empty one. Without a `task`, each is a dict of the answers of all tasks that read such texts, by
+        task, and `"truncated"` and `"empty"`, whether they hold for any of them.
+
+        A `TruncationWarning` and an `EmptyTextWarning` say once per call how many texts were concerned. `scores` adds
+        the probability of every label.
         """
-        check_texts(texts)
+        refuse_bare_text(texts)
+        given = list(texts)
+        check_texts(given)
         wanted = None if task is None else [task]
-        if not texts:
+        if not given:
             choose_tasks(self.network, wanted)
             return []
-        pair = isinstance(texts[0], tuple)
-        if any(isinstance(text, tuple) != pair for text in texts):
+        pair = isinstance(given[0], tuple)
+        if any(isinstance(text, tuple) != pair for text in given):
             raise DataError("received texts and pairs mixed; predict them one after the other")
         names = choose_tasks(self.network, wanted, pair)
-        inputs = (Input(text if isinstance(text, tuple) else (text,)) for text in texts)
-        rows = (dict.fromkeys(names, input) for input in inputs)
-        answers = (answer.predictions for answer in predict(self.network, rows))
-        found = [{name: shown(one, scores) for name, one in answer.items()} for answer in answers]
-        return found if task is None else [one[task] for one in found]
+        rows = (dict.fromkeys(names, Input(text if isinstance(text, tuple) else (text,))) for text in given)
+        tally = Tally()
+        answers = (tally.add(answer) for answer in predict(self.network, rows))
+        found = [by_task(answer, scores) if task is None else of_task(answer, task, scores) for answer in answers]
+        for warning in tally.warnings(self.network):
+            warnings.warn(warning, stacklevel=2)
+        return found
 
     def evaluate(
         self, data: RowSource | Mapping[str, RowSource], task: str | Sequence[str] | None = None

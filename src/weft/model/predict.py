@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, tee
 from typing import Any
 
 import torch
 
 from weft.data.records import Input, Prediction
-from weft.errors import DataError, WeftError
-from weft.model.inputs import Inputs, lacking_spans
+from weft.errors import DataError, EmptyTextWarning, TruncationWarning, WeftError
+from weft.model.inputs import FLAGS, Inputs, lacking_spans
 from weft.model.network import Network
 from weft.targets.base.annotations import spans_in
 from weft.tensors import Scores, batches_by_length
@@ -26,10 +26,51 @@ _BATCH_TOKENS = 4096
 
 @dataclass(frozen=True)
 class Answer:
-    """What the tasks say about one row, and which of them did not read all of it."""
+    """What the tasks say about one row, and which of them did not read all of it, or had nothing to read."""
 
     predictions: dict[str, Prediction]
-    truncated: bool
+    truncated: frozenset[str]  # tasks whose text was longer than they read
+    empty: frozenset[str]  # tasks whose text, or one of whose two texts, has no tokens
+
+    def flags(self, task: str | None = None) -> dict[str, bool]:
+        """Whether a text was cut and whether there was nothing to read, for a task or for any."""
+        return {name: bool(tasks) if task is None else task in tasks for name, tasks in self._flagged().items()}
+
+    def _flagged(self) -> dict[str, frozenset[str]]:
+        return dict(zip(FLAGS, (self.truncated, self.empty), strict=True))
+
+
+@dataclass
+class Tally:
+    """How many of some rows were cut, and in how many there was nothing to read."""
+
+    rows: int = 0
+    truncated: int = 0
+    empty: int = 0
+    cut_by: set[str] = field(default_factory=set)  # tasks
+
+    def add(self, answer: Answer) -> Answer:
+        self.rows += 1
+        self.truncated += bool(answer.truncated)
+        self.empty += bool(answer.empty)
+        self.cut_by |= answer.truncated
+        return answer
+
+    def warnings(self, network: Network) -> list[UserWarning]:
+        """A sentence about each of the two, where there is anything to say."""
+        found: list[UserWarning] = []
+        if self.truncated:
+            limits = ", ".join(
+                f"{name}: {network.max_length(name)} tokens" for name in network.tasks if name in self.cut_by
+            )
+            texts = f"{self.truncated:,} of {self.rows:,} rows were longer than what is read of them and were cut"
+            found.append(TruncationWarning(f"{texts} ({limits}); `truncated` says which"))
+        if self.empty:
+            texts = f"{self.empty:,} of {self.rows:,} rows had nothing to read"
+            found.append(
+                EmptyTextWarning(f"{texts}; labels and scores given for them mean nothing; `empty` says which")
+            )
+        return found
 
 
 def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[Answer]:
@@ -43,15 +84,17 @@ def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[A
     while window := list(islice(remaining, WINDOW)):
         tokenizer = SharedTokenizer(network.tokenizer)
         answers: list[dict[str, Prediction]] = [{} for _ in window]
-        truncated = [False] * len(window)
+        truncated: list[set[str]] = [set() for _ in window]
         for asked in in_turn(network, window, answers):
             for tokenized in groups(network, asked, tokenizer):
                 for task, scores in score(network, tokenized).items():
                     for place, prediction in enumerate(network.targets[task].decode(scores, tokenized[task])):
                         answers[place][task] = prediction
-                    truncated = [cut or one.dropped > 0 for cut, one in zip(truncated, tokenized[task], strict=True)]
+                    for cut, tokenized_example in zip(truncated, tokenized[task], strict=True):
+                        cut |= {task} if tokenized_example.dropped else set()
         for row, answer, cut in zip(window, answers, truncated, strict=True):
-            yield Answer({task: answer[task] for task in row}, cut)
+            empty = (task for task, input in row.items() if not all(map(tokenizer.has_tokens, input.texts)))
+            yield Answer({task: answer[task] for task in row}, frozenset(cut), frozenset(empty))
 
 
 def in_turn(
@@ -128,12 +171,26 @@ def shown(prediction: Prediction, scores: bool) -> Prediction:
     return {key: value for key, value in prediction.items() if key != "scores"}
 
 
-def predict_rows(network: Network, inputs: Inputs, scores: bool = False) -> Iterator[dict[str, Any]]:
-    """The input's own columns, each task's answer, and whether a text was cut, row by row."""
+def by_task(answer: Answer, scores: bool) -> dict[str, Any]:
+    """The answers of a row by task, and beside them its flags; a task that is called as a flag is goes before it."""
+    found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
+    return {**found, **{name: flag for name, flag in answer.flags().items() if name not in found}}
+
+
+def of_task(answer: Answer, task: str, scores: bool) -> Prediction:
+    """One task's answer to a row with its flags; a list is given without, see `Model.predict`."""
+    prediction = shown(answer.predictions[task], scores)
+    return prediction if isinstance(prediction, list) else {**prediction, **answer.flags(task)}
+
+
+def predict_rows(
+    network: Network, inputs: Inputs, scores: bool = False, tally: Tally | None = None
+) -> Iterator[dict[str, Any]]:
+    """The input's own columns, each task's answer, and what became of the texts, row by row; counted in `tally`."""
+    tally = tally or Tally()
     rows, again = tee(inputs)
     for (row, _), answer in zip(rows, predict(network, (asked for _, asked in again)), strict=True):
-        found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
-        answers = {**found, "truncated": answer.truncated}
+        answers = by_task(tally.add(answer), scores)
         own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
         yield {**own, **answers}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation
+
+_LETTER = re.compile(r"\w")  # which every tokenizer makes a token of, be it one for what it does not know
 
 
 class SharedTokenizer(Tokenizer):
@@ -24,3 +27,7 @@ class SharedTokenizer(Tokenizer):
         if key not in self._kept:
             self._kept[key] = super().encode(texts, max_length=max_length, truncation=truncation, offsets=offsets)
         return self._kept[key]
+
+    def has_tokens(self, text: str) -> bool:
+        """Whether there is anything to read in a text beside special tokens: blanks and control characters are not."""
+        return bool(_LETTER.search(text) or self.encodings([text], special=False, offsets=False)[0].ids)
