@@ -47,7 +47,7 @@ def network(small_encoder: str) -> Network:
     source.encoder.pooler = None
     tasks = {name: parse(Task, options) for name, (options, _) in TASKS.items()}
     torch.manual_seed(0)
-    targets = {name: tasks[name].learn(golds) for name, (_, golds) in TASKS.items()}
+    targets = {name: tasks[name].target().fit(golds) for name, (_, golds) in TASKS.items()}
     return Network(source.encoder, source.tokenizer, tasks, targets).eval()
 
 
