@@ -226,15 +226,6 @@ class RunRecord(Part):
     def _named(cls, tasks: Any) -> Any:
         return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in tasks.items()}
 
-    @model_validator(mode="before")
-    @classmethod
-    def _count_rows(cls, data: Any) -> Any:
-        """Version 1 counted a row each time and called that `rows`."""
-        if not isinstance(data, dict) or "row_passes" in data or "rows" not in data:
-            return data
-        rows = sum(task.get("rows", {}).get("train", 0) for task in (data.get("tasks") or {}).values())
-        return {**data, "rows": rows or None, "row_passes": data["rows"]}
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `from_dict` makes an equal record."""
         return self.model_dump(exclude_none=True)
@@ -248,10 +239,16 @@ class RunRecord(Part):
                 f"{source} has version {version!r}; this weft reads versions 1 to {VERSION}: install a newer weft"
             )
         try:
-            return cls.model_validate({**data, "version": VERSION})
+            record = cls.model_validate({**data, "version": VERSION})
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
             raise CheckpointError(f"{source} cannot be read: {faults}") from None
+        return record._from_version_1() if version == 1 else record
+
+    def _from_version_1(self) -> RunRecord:
+        """Version 1 counted a row each time it was learned from and called that `rows`."""
+        rows = sum(task.rows.get("train", 0) for task in self.tasks.values())
+        return self.model_copy(update={"rows": rows or None, "row_passes": self.rows})
 
 
 def read_record(folder: Path) -> RunRecord:
