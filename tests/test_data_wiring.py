@@ -184,7 +184,7 @@ def test_several_labels_are_divided_as_asked_trimmed_and_each_counted_once() -> 
 
 def test_scores_have_the_column_scale_and_output_asked_for() -> None:
     task = parse(Task, {"kind": "similarity", "score": "how", "scale": [0, 5], "output": "cosine"})
-    assert (task.gold_column(), task.rows_per_example) == ("how", 2)
+    assert (task.gold_column(), task.siamese) == ("how", True)
     target = task.target().fit([1.0, 2.0])
     assert target == ScoreTarget(scale=(0.0, 5.0), activation="cosine").fit([1.0, 2.0])
     free = parse(Task, {"kind": "similarity", "output": "sigmoid"}).target().fit([1.0, 2.0])

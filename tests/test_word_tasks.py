@@ -89,7 +89,7 @@ def build(encoder: str, seed: int = 0, **tasks: dict[str, Any]) -> Network:
     source.encoder.pooler = None
     specs = {name: parse(Task, options) for name, options in tasks.items()}
     gold = ((0, 3, "wild"), (4, 7, "tame"))
-    targets = {name: task.target().fit([gold] if task.takes_words else ["a", "b"]) for name, task in specs.items()}
+    targets = {name: task.target().fit([gold] if task.gives_spans else ["a", "b"]) for name, task in specs.items()}
     return Network(source.encoder, source.tokenizer, specs, targets).eval()
 
 

@@ -48,6 +48,10 @@ class DataError(WeftError):
         where = ", ".join(place for place in places if place)
         super().__init__(f"{where}: {message}" if where else message)
 
+    def in_file(self, file: str | Path) -> DataError:
+        """The same error, of a row whose file is known now."""
+        return DataError(self.message, file=file, line=self.line, column=self.column)
+
     def named(self, tasks: Sequence[str]) -> DataError:
         """The same error with the tasks that it keeps from being answered."""
         message = f"{self.message} (read by the task {', '.join(tasks)})"

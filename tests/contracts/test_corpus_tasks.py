@@ -51,14 +51,9 @@ def corpus(documents: range, sentences: int = 6) -> str:
 
 
 def variants() -> list[dict[str, Any]]:
-    """Every kind that reads a corpus, and once for each option that changes what it hides."""
-    found: list[dict[str, Any]] = []
-    for kind, cls in Task.kinds().items():
-        if cls.reads_corpus:
-            found.append({"kind": kind})
-            if "whole_words" in cls.model_fields:
-                found.append({"kind": kind, "whole_word_masking": True})
-    return found
+    """Every kind that reads raw text, with the options that it says matter."""
+    kinds = [(kind, cls) for kind, cls in Task.kinds().items() if parse(Task, {"kind": kind}).format is not None]
+    return [{"kind": kind, **options} for kind, cls in kinds for options in cls.variants()]
 
 
 def name_of(options: dict[str, Any]) -> str:
@@ -195,7 +190,7 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere(case: Case, tmp_path: 
     assert loaded.tasks == network.tasks
     assert loaded.targets == network.targets
     assert torch.equal(scores(loaded, rows).values, scores(network, rows).values)
-    text: Any = ("The fox.", "The dog.") if case.task.several_texts else "The [MASK] jumps."
+    text: Any = ("The fox.", "The dog.") if case.task.text_count == 2 else "The [MASK] jumps."
     assert weft.load(tmp_path / "elsewhere").predict([text], "t") == weft.Model(network).predict([text], "t")
 
 

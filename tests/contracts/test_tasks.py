@@ -19,7 +19,7 @@ from torch import Tensor
 
 import weft
 from weft.checkpoints.safetensors import digest, read_file
-from weft.data.records import Example, Gold, Input
+from weft.data.records import Example, Input
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.folder import load_network, save_network
@@ -29,32 +29,11 @@ from weft.spec import parse
 from weft.targets import FittedRowTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
-from weft.tasks.base.pair import PairTask
-from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, Scores
-from weft.tokenization.words import join_words
 from weft.training.progress import Callback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 
-# How gold answers of a kind look; a new kind needs a line here.
-GOLDS: dict[str, list[Gold]] = {
-    "classification": ["a", "b"],
-    "classification multilabel": [("x",), ("x", "y"), (), ("y",)],
-    "pair_classification": ["no", "yes"],
-    "similarity": [0.0, 4.0, 1.0, 5.0],
-}
-# What is marked in texts of two words or more, as [first word, last word, label], in turn.
-MARKS: dict[str, list[list[tuple[int, int, str]]]] = {
-    "tagging": [[(0, 0, "x")], [(0, 1, "y")]],
-    "tagging plain": [
-        [(word, word, "pq"[word % 2]) for word in range(6)],
-        [(word, word, "qp"[word % 2]) for word in range(6)],
-    ],
-    "spans": [[(0, 1, "y"), (0, 0, "x")], [(1, 1, "y")]],
-    "spans flat": [[(0, 0, "x")], [(0, 1, "y")]],
-    "relations": [[(0, 1, "x")], [(1, 0, "y")]],  # head, tail, label of the first two words
-}
 # The chance level of the metric a kind is chosen by, and how far from it noise of 200 dev rows may lie.
 CHANCE = {"accuracy": 0.5, "f1_macro": 0.5, "f1_micro": 0.55, "pearson": 0.0, "f1": 0.5}
 NOISE = 0.2
@@ -62,27 +41,9 @@ PATIENCE = 30  # times 20 steps; eleven seeds took 1 to 9 times
 
 
 def variants() -> list[dict[str, Any]]:
-    """Every kind from its defaults, and once for each option that changes what it reads or answers."""
-    found: list[dict[str, Any]] = []
-    for kind, cls in Task.kinds().items():
-        if cls.reads_corpus:  # see test_corpus_tasks.py
-            continue
-        found.append({"kind": kind})
-        if issubclass(cls, PairTask):
-            default = cls.model_fields["encode_as"].default
-            found += [{"kind": kind, "encode": mode} for mode in ("cross", "siamese") if mode != default]
-        if "multilabel" in cls.model_fields:
-            found.append({"kind": kind, "multilabel": True})
-        if "scheme" in cls.model_fields:
-            found += [{"kind": kind, "scheme": "plain", "decoder": decoder} for decoder in ("greedy", "crf")]
-            found += [{"kind": kind, "decoder": decoder} for decoder in ("greedy", "constrained")]
-            found += [{"kind": kind, "subwords": "first"}, {"kind": kind, "subword_pooling": "combined"}]
-        if "flat" in cls.model_fields:
-            found += [{"kind": kind, "flat": True}, {"kind": kind, "content": "attention", "ends": "plain"}]
-            found += [{"kind": kind, "negatives": 20.0, "content": "none"}]
-        if "output" in cls.model_fields:
-            found += [{"kind": kind, "output": output, "encode": "siamese"} for output in ("cosine", "linear")]
-    return found
+    """Every kind that reads rows as they are written, with the options that it says matter."""
+    kinds = [(kind, cls) for kind, cls in Task.kinds().items() if parse(Task, {"kind": kind}).format is None]
+    return [{"kind": kind, **options} for kind, cls in kinds for options in cls.variants()]
 
 
 def name_of(options: dict[str, Any]) -> str:
@@ -100,37 +61,17 @@ class Case:
     def task(self) -> Task:
         return parse(Task, self.options)
 
-    def golds(self) -> list[Gold]:
-        key = f"{self.options['kind']} multilabel" if self.options.get("multilabel") else self.options["kind"]
-        assert key in GOLDS, f"the contract of tasks does not know what {key!r} is answered with: add it to GOLDS"
-        return GOLDS[key]
-
     def examples(self, rows: int = 32, seed: int = 0) -> list[Example]:
         """Texts of different lengths at random, and answers in turn."""
         rng = random.Random(seed)
         drawn = (rng.choices(WORDS, k=rng.randint(2, 6)) for _ in range(10_000))
-        distinct = dict.fromkeys(map(tuple, drawn))  # the same text with two answers could not be learned
-        texts = list(zip(*[iter(distinct)] * 2, strict=False))[:rows]
-        if isinstance(self.task, WordTask):
-            return [self.marked(words, row) for row, (words, _) in enumerate(texts)]
-        golds, size = self.golds(), 2 if self.task.several_texts else 1
+        distinct = list(dict.fromkeys(map(tuple, drawn)))  # the same text with two answers could not be learned
+        inputs = self.task.example_inputs(distinct[: rows * self.task.text_count])
+        golds = self.task.target().example_golds(inputs)
         return [
-            Example(tuple(" ".join(words) for words in both[:size]), golds[row % len(golds)], row + 1)
-            for row, both in enumerate(texts)
+            Example(input.texts, gold, number, words=input.words, spans=input.spans)
+            for number, (input, gold) in enumerate(zip(inputs, golds, strict=True), 1)
         ]
-
-    def marked(self, words: Sequence[str], row: int) -> Example:
-        """A row of words with marks in some of them."""
-        plain, flat = self.options.get("scheme") == "plain", self.options.get("flat")
-        key = self.options["kind"] + (" plain" if plain else " flat" if flat else "")
-        assert key in MARKS, f"the contract of tasks does not know what {key!r} is answered with: add it to MARKS"
-        text, places = join_words(words)
-        marks = [mark for mark in MARKS[key][row % len(MARKS[key])] if mark[1] < len(words)]
-        if self.task.reads_spans:
-            related = tuple((places[head], places[tail], label) for head, tail, label in marks)
-            return Example((text,), related, row + 1, spans=tuple((*place, "word") for place in places[:2]))
-        gold = tuple((places[first][0], places[last][1], label) for first, last, label in marks)
-        return Example((text,), gold, row + 1, words=places if plain else None)
 
     def network(self, seed: int = 0) -> Network:
         source = load_encoder(self.encoder)
@@ -146,23 +87,13 @@ class Case:
         return replace(network.collate("t", tokenized), gold=gold)
 
     def write(self, path: Path, rows: list[Example]) -> str:
-        columns = self.task.text_columns()
-        lines = [{**dict(zip(columns, one.texts, strict=True)), self.task.gold_column(): one.gold} for one in rows]
-        if self.task.reads_spans:
-            for line, one in zip(lines, rows, strict=True):
-                places = [(start, end) for start, end, _ in one.spans or ()]
-                related: Any = one.gold
-                line["spans"] = one.spans
-                line["relations"] = [[places.index(head), places.index(tail), label] for head, tail, label in related]
-        if self.options.get("scheme") == "plain":
-            lines = [{"tokens": one.texts[0].split(), "tags": [label for *_, label in one.gold]} for one in rows]  # type: ignore[union-attr]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        path.write_text("".join(json.dumps(self.task.to_row(one)) + "\n" for one in rows), encoding="utf-8")
         return path.name
 
     def train(self, folder: Path, rows: list[Example], dev: list[Example], seed: int = 13, **training: Any) -> Path:
         """Train on rows and return the model's folder."""
         options = {"train": self.write(folder / "train.jsonl", rows), "dev": self.write(folder / "dev.jsonl", dev)}
-        head = {} if self.options.get("output") == "cosine" else {"head": {"kind": "linear", "dropout": 0.0}}
+        head = {} if "head" in self.task.idle_options() else {"head": {"kind": "linear", "dropout": 0.0}}
         output = folder / f"run-{len(list(folder.iterdir()))}"
         weft.train(
             {
@@ -276,7 +207,7 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     assert loaded.targets == network.targets
     assert torch.equal(scores(loaded, rows).values, scores(network, rows).values)
     given = [one.texts if len(one.texts) == 2 else one.texts[0] for one in rows]
-    if case.task.reads_spans:  # a bare text has no marks to ask about
+    if any(case.task.lacks(Input(one.texts)) for one in rows):  # a bare text has no spans to ask about
         return
     assert weft.load(tmp_path / "elsewhere").predict(given, "t") == weft.Model(network).predict(given, "t")
 

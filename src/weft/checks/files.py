@@ -29,10 +29,9 @@ def read_files(name: str, task: Task, base: Path) -> tuple[dict[str, Part], list
     if task.gold_column() in task.text_columns():
         both = f"column {task.gold_column()!r} is both a text and the answer"
         findings.append(Finding("warning", f"tasks.{name}", both))
-    for split, file in (("train", task.train), ("dev", task.dev), ("test", task.test)):
-        if isinstance(file, str):
-            parts[split], found = _read_part(task, f"tasks.{name}.{split}", file, base)
-            findings += found
+    for split, file in task.files().items():
+        parts[split], found = _read_part(task, f"tasks.{name}.{split}", file, base)
+        findings += found
     return parts, findings
 
 
@@ -53,7 +52,7 @@ def divide(name: str, task: Task, files: Mapping[str, Part], held_out: Collectio
     if (train := files.get("train")) is None:
         return dict(files)
     rows, parts = train.rows, dict(files)
-    if not isinstance(task.dev, str):
+    if task.dev_share is not None:
         dev = replace(train, place=f"tasks.{name}.dev", rows=[row for row in rows if row.line in held_out])
         parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in held_out]
     parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
@@ -83,7 +82,7 @@ class _Reading:
 
     def __init__(self, task: Task, path: Path) -> None:
         self.task, self.path, self.column = task, path, task.gold_column()  # until a row says otherwise
-        self.may_lack = task.takes_words and path.suffix.lower() == ".jsonl"  # an object may leave out a key
+        self.may_lack = path.suffix.lower() == ".jsonl"  # an object may leave out a key
         self.rows: list[Example] = []
         self.lines, self.header = 0, list[str]()
         self.blank, self.padded = list[int](), list[int]()
@@ -119,23 +118,17 @@ class _Reading:
     def _gold(self, cell: Any, input: Input | None, line: int) -> Gold | None:
         if isinstance(cell, str) and cell != cell.strip():
             self.padded.append(line)
-        if self.task.takes_words:
-            return None if input is None else self._marks(cell, input, line)
-        if str(cell) not in self.refused:
-            try:
-                return self.task.target().read(cell, Input(()), self.column)
-            except ValueError as error:
-                self.refused[str(cell)] = without_long_values(str(error))
-        self.answers[self.column, self.refused[str(cell)]].append(line)
-        return None
-
-    def _marks(self, cell: Any, input: Input, line: int) -> Gold | None:
-        """What is marked in a text, mended where the task asks for that; what is wrong is told without its place."""
+        if str(cell) in self.refused:
+            self.answers[self.column, self.refused[str(cell)]].append(line)
+            return None
+        target, known = self.task.target(), input or Input(())
         try:
-            cell, repairs = self.task.target().repair(cell, input, self.column)
-            gold = self.task.target().read(cell, input, self.column)
+            cell, repairs = target.repair(cell, known, self.column)
+            gold = target.read(cell, known, self.column)
         except ValueError as error:
-            self.answers[self.column, _anywhere(without_long_values(str(error)))].append(line)
+            message = _anywhere(without_long_values(str(error)))
+            self.refused[str(cell)] = message
+            self.answers[self.column, message].append(line)
             return None
         self.repairs += repairs
         return gold

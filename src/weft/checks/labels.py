@@ -37,7 +37,7 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
         advice = f"is {task.gold_column()!r} the right column? Its labels were not checked further"
         yield Finding("warning", f"tasks.{name}", f"{said}; {advice}")
         return
-    if not task.takes_words:  # a text may hold any number of marks
+    if target.labels_rows:  # a text may hold any number of spans
         yield from _unbalanced(train, counts)
     for label in target.labels:
         if label not in counts:

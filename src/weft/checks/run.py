@@ -44,7 +44,7 @@ def run_checks(experiment: Experiment, base: Path, tokenizer: Tokenizer | None, 
     tasks: dict[str, dict[str, Part]] = {}
     targets: dict[str, FittedTarget] = {}
     texts = Normalised()
-    labelled = {name: task for name, task in experiment.tasks.items() if not task.reads_corpus}
+    labelled = {name: task for name, task in experiment.tasks.items() if task.format is None}
     found += find_lost_corpora(experiment.tasks, base)
     read = {name: read_files(name, task, base) for name, task in labelled.items()}
     train_rows = {name: files["train"].rows for name, (files, _) in read.items() if "train" in files}

@@ -1,10 +1,66 @@
-"""What a cell of a table holds."""
+"""What the cells of a row hold; an error carries the row's line and the column, and whoever opened the file adds it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from weft.data.formats import Row, holds_half_character, shown_columns
+from weft.errors import DataError
+from weft.spec import nearest
+
 
 def is_blank(cell: Any) -> bool:
     """Whether nobody wrote anything into a cell: no value, or a text of blanks."""
     return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def get_cell(row: Row, column: str) -> Any:
+    """The cell of a column that must exist."""
+    if column not in row.columns:
+        raise DataError(
+            f"has no column {column!r}; its columns are: {shown_columns(row.columns)}{nearest(column, row.columns)}",
+            line=row.line,
+        )
+    return row.columns[column]
+
+
+def get_text(row: Row, column: str) -> str:
+    """The text of a column that must hold one."""
+    cell = get_cell(row, column)
+    if problem := _wrong_text(cell):
+        raise DataError(problem, line=row.line, column=column)
+    text: str = cell
+    return text
+
+
+def get_words(row: Row, column: str) -> list[str]:
+    """The words of a column that must hold a list of them."""
+    words = get_cell(row, column)
+    if problem := _wrong_words(words):
+        raise DataError(problem, line=row.line, column=column)
+    return list(words)
+
+
+def _wrong_text(cell: Any) -> str | None:
+    if is_blank(cell):
+        return "the text is empty; write a text or remove the row"
+    if not isinstance(cell, str):
+        return f"a {type(cell).__name__} is not a text; write a text or remove the row"
+    if holds_half_character(cell):
+        return "the text holds half a character (a lone surrogate); write the file anew from its source"
+    return None
+
+
+def _wrong_words(words: Any) -> str | None:
+    if not isinstance(words, list):
+        return f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row"
+    if not words:
+        return "the list of words is empty; mend or remove the row"
+    for number, word in enumerate(words, 1):
+        if not isinstance(word, str):
+            return f"word {number} is a {type(word).__name__}, not a text; mend or remove the row"
+        if not word.strip():
+            return f"word {number} is blank; mend or remove the row"
+        if holds_half_character(word):
+            return f"word {number} holds half a character (a lone surrogate); write the file anew from its source"
+    return None

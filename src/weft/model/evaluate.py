@@ -52,10 +52,9 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
     for task, examples in rows.items():
         target = network.targets[task]
         check_rows(task, target, examples)
-        together = WINDOW if network.tasks[task].reads_corpus else len(examples)  # a corpus may not fit into memory
         predictions: list[Prediction] = []
-        for first in range(0, len(examples), together):
-            scores, tokenized = score_examples(network, task, examples[first : first + together])
+        for first in range(0, len(examples), WINDOW):  # all at once, scores may not fit into memory
+            scores, tokenized = score_examples(network, task, examples[first : first + WINDOW])
             predictions += target.decode(scores, tokenized)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
         results[task] = TaskResult(network.metric(task), len(examples), measures)

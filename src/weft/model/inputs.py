@@ -67,9 +67,9 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
     chosen = list(wanted) if wanted else known
     if pair is None:
         return chosen
-    fitting = [name for name in chosen if network.tasks[name].several_texts == pair]
+    fitting = [name for name in chosen if network.tasks[name].text_count == 1 + pair]
     if not wanted:  # a bare text has no spans to ask about
-        fitting = [name for name in fitting if not network.tasks[name].reads_spans or network.source_of(name)]
+        fitting = [name for name in fitting if not network.tasks[name].lacks(Input(("",)))]
     if not fitting or (wanted and len(fitting) < len(chosen)):
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]
@@ -79,11 +79,7 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
 
 def lacking_spans(network: Network, inputs: Mapping[str, Input]) -> str | None:
     """What is wrong where tasks ask about spans, but nothing says which, and no other task finds them."""
-    lost = [
-        name
-        for name, input in inputs.items()
-        if network.tasks[name].reads_spans and input.spans is None and network.source_of(name) is None
-    ]
+    lost = [name for name, input in inputs.items() if network.tasks[name].lacks(input)]
     if not lost:
         return None
     return (
@@ -141,8 +137,7 @@ def _row_reader(file: Path, network: Network, columns: Mapping[str, Columns]) ->
     """The function from a row to what each task reads of it, built once for all tasks that read the same of it."""
     readers: dict[object, list[str]] = {}
     for name, read in columns.items():
-        task = network.tasks[name]
-        readers.setdefault((read, task.takes_words, name if task.reads_spans else None), []).append(name)
+        readers.setdefault(network.tasks[name].input_key(read), []).append(name)
 
     def read_row(row: Row) -> dict[str, Input]:
         inputs: dict[str, Input] = {}

@@ -94,11 +94,6 @@ class Network(nn.Module):
         added = self.conditioner.named_parameters(prefix="conditioner")
         return sum(parameter.numel() for name, parameter in added if task in self.tasks_of(name))
 
-    def source_of(self, task: str) -> str | None:
-        """The task that marks the spans this one asks about, where a text comes without them."""
-        source: str | None = getattr(self.tasks[task], "spans_from", None)
-        return source
-
     def max_length(self, task: str) -> int:
         """The tokens a row of this task may have."""
         return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
@@ -161,7 +156,7 @@ def network_shape(
         tasks=tuple(tasks),
         labels={name: target.row_labels for name, target in targets.items() if target.row_labels},
         label_losses={name: target.label_loss for name, target in targets.items() if target.row_labels},
-        siamese=frozenset(name for name, task in tasks.items() if task.rows_per_example == 2),
+        siamese=frozenset(name for name, task in tasks.items() if task.siamese),
     )
 
 
@@ -173,8 +168,7 @@ def loss_of(task: Task) -> Loss:
 def check_sources(tasks: Mapping[str, Task]) -> None:
     """Raise for tasks that take spans from a task that gives none."""
     for name, task in tasks.items():
-        source = getattr(task, "spans_from", None)
-        able = [other for other, one in tasks.items() if one.takes_words and not one.reads_spans]
+        source, able = task.spans_source, [other for other, one in tasks.items() if one.gives_spans]
         if source is not None and source not in able:
             allowed = ", ".join(able) or "none here"
             raise ConfigError(f"tasks.{name}.spans_from: {source!r} does not mark spans; allowed: {allowed}")

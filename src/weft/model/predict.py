@@ -104,7 +104,9 @@ def in_turn(
 
     A task whose row comes without the spans it asks about reads those that another task has found by then.
     """
-    sources = {task: network.source_of(task) for task in window[0] if any(row[task].spans is None for row in window)}
+    sources = {
+        task: network.tasks[task].spans_source for task in window[0] if any(row[task].spans is None for row in window)
+    }
     if problem := next(filter(None, (lacking_spans(network, row) for row in window)), None):
         raise DataError(problem)
     waiting = {task: source for task, source in sources.items() if source is not None}
@@ -197,9 +199,7 @@ def predict_rows(
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:
     """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
-    keys = {
-        name: (network.conditioner.encoder_key(name), network.tasks[name].rows_per_example) for name in inputs.columns
-    }
+    keys = {name: (network.conditioner.encoder_key(name), network.tasks[name].siamese) for name in inputs.columns}
     passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
     if passes == len(set(inputs.columns.values())):
         return None

@@ -55,6 +55,7 @@ class Target(ABC):
     target_type: ClassVar[TargetType]  # which losses suit it
     metrics: ClassVar[tuple[str, ...]]  # what a user may choose by; higher is better for all of them
     multilabel: ClassVar[bool] = False  # whether a row may have any number of labels
+    labels_rows: ClassVar[bool] = False  # whether labels are said of whole rows, and not of words, spans or pairs
 
     labels: tuple[str, ...] = ()
     default_metric: str = ""
@@ -73,7 +74,8 @@ class Target(ABC):
     def read(self, cell: Any, input: Input, column: str) -> Gold | None:
         """The gold answer in a cell, None where it is blank; raises ValueError with what is wrong.
 
-        What the cell means may depend on the rest of the row (`input`), and on which of the task's columns it is in.
+        What the cell means may depend on the rest of the row (`input`), and on which of the task's columns it is in. Of
+        an input without texts, which could not be read, a target that needs it says None.
         """
 
     @abstractmethod
@@ -136,7 +138,7 @@ class FittedTarget(ABC):
     @property
     def row_labels(self) -> tuple[str, ...]:
         """The labels where they are said of whole rows; none where they are said of words, spans or pairs."""
-        return ()
+        return self.labels if self.target.labels_rows else ()
 
     @abstractmethod
     def outputs(self, loss: Loss) -> int:
@@ -208,10 +210,6 @@ class FittedTarget(ABC):
 @dataclass(frozen=True)
 class FittedRowTarget(FittedTarget):
     """A target with one answer per example, B in all, so that scores and gold are plain tensors."""
-
-    @property
-    def row_labels(self) -> tuple[str, ...]:
-        return self.labels
 
     @abstractmethod
     def tensor(self, golds: Sequence[Gold]) -> Tensor:

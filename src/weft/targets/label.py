@@ -30,6 +30,7 @@ class LabelTarget(Target):
     """One of the labels per row; those that occur in training where the options name none."""
 
     target_type: ClassVar[TargetType] = "label"
+    labels_rows: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = (
         *("accuracy", "f1_macro", "f1_micro", "precision_macro", "recall_macro", "matthews_correlation"),
     )

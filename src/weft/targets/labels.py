@@ -37,6 +37,7 @@ class LabelsTarget(Target):
     target_type: ClassVar[TargetType] = "labels"
     metrics: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro", "precision_micro", "recall_micro", "exact_match")
     multilabel: ClassVar[bool] = True
+    labels_rows: ClassVar[bool] = True
 
     default_metric: str = "f1_micro"
     separator: str = "|"

@@ -43,7 +43,7 @@ class RelationsTarget(AnnotationTarget):
         return FittedRelations
 
     def read(self, cell: Any, input: Input, column: str) -> Gold | None:
-        if is_blank(cell):
+        if is_blank(cell) or not input.texts:
             return None
         if input.spans is None:
             raise ValueError(f"relations need spans, in the column {' or '.join(map(repr, self.span_columns))}")

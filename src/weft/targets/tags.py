@@ -74,7 +74,7 @@ class TagsTarget(AnnotationTarget):
         return FittedTags
 
     def read(self, cell: Any, input: Input, column: str) -> Gold | None:
-        if is_blank(cell):
+        if is_blank(cell) or not input.texts:
             return None
         if column != self.tags_column:
             raise ValueError(f"plain tags are read from the column {self.tags_column!r} beside {self.tokens_column!r}")

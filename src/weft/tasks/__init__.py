@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Collection, Hashable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from weft.data.records import Input, Span
+from weft.corpus.loading import CorpusFormat, CorpusLoader
+from weft.data.cells import get_cell, get_text, is_blank
+from weft.data.dataset import Dataset, Splits
+from weft.data.formats import Row
+from weft.data.records import Example, Input
 from weft.encoder.encoder import Encoder
+from weft.errors import DataError
 from weft.heads import Head
 from weft.heads.linear import Linear
 from weft.layers.features import Features
@@ -23,30 +29,50 @@ from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer, Truncation
 
+_SAME: dict[str, tuple[Any, ...]] = {"pooling": (Mean(),)}  # model folders store it for every task
 
-class Task(Spec, root=True):
-    """The root of all task kinds: where its rows are, and how it trains beside the others.
 
-    A kind says which columns it reads, what is asked for (`target`), how texts become token rows (`encode`), and what a
-    head reads of them (`build_features`).
-    """
-
-    several_texts: ClassVar[bool] = False  # whether it reads pairs
-    takes_words: ClassVar[bool] = False  # whether its text may come as a list of words
-    reads_spans: ClassVar[bool] = False  # whether it reads spans beside the text
-    reads_corpus: ClassVar[bool] = False  # whether it makes its answers from raw text
-    common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
+class TaskFiles(Spec):
+    """Where a task's rows come from; no part of a trained model, and not stored with it."""
 
     train: str | None = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
     dev: str | Annotated[float, Field(gt=0, lt=1)] = 0.1
-    """File of the rows to choose by, or the share of the training rows to set aside for that."""
+    """File of the rows to choose by, or the share of the training rows to hold out for that."""
     test: str | None = None
     """File of the rows to report on; the dev rows where there is none."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training rows to use, by label and seed."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """Most training rows to use, by label and seed."""
+
+    def files(self) -> dict[str, str]:
+        """The files that are named, by split."""
+        named = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: file for split, file in named.items() if isinstance(file, str)}
+
+    @property
+    def dev_share(self) -> float | None:
+        """The share of the training rows to hold out; None where dev rows have a file of their own."""
+        return None if isinstance(self.dev, str) else self.dev
+
+    def keep(self, rows: int) -> int:
+        """How many of so many training rows `fraction` and `limit` leave."""
+        size = rows if self.fraction is None else max(1, round(self.fraction * rows))
+        return min(size, self.limit or size)
+
+
+class Task(TaskFiles, root=True):
+    """The root of all task kinds: what is read of a row, and how it trains beside the others.
+
+    A kind says which columns it reads, what is asked for (`target`), how texts become token rows (`encode`), and what a
+    head reads of them (`build_features`).
+    """
+
+    text_count: ClassVar[int] = 1  # texts of a row
+    gives_spans: ClassVar[bool] = False  # whether its predictions hold spans that another task can ask about
+    common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
+
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Weight of this task's loss."""
     metric: str | None = None
@@ -61,6 +87,17 @@ class Task(Spec, root=True):
     loss: Loss | None = None
     """The kind's own default where unset."""
 
+    @model_validator(mode="after")
+    def _refuse_idle_options(self) -> Self:
+        for name, remedy in self.idle_options().items():
+            if getattr(self, name) not in (type(self).model_fields[name].get_default(), *_SAME.get(name, ())):
+                raise ValueError(f"{name} does nothing here: {remedy}")
+        return self
+
+    def idle_options(self) -> dict[str, str]:
+        """The options that do nothing for this kind as it is set, with why, and what to do instead."""
+        return {}
+
     @abstractmethod
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         """The columns of the text, or of the two texts, in a file with these columns."""
@@ -73,9 +110,51 @@ class Task(Spec, root=True):
     def target(self) -> Target:
         """What its rows are answered with."""
 
-    def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
-        """What is marked in a row's text, for kinds that read marks; None where nothing says so."""
+    def read(self, row: Row) -> Example | None:
+        """The example in a row, None where its answer is blank; raises DataError with line and column."""
+        column = self.gold_column(row.columns)
+        cell = get_cell(row, column)
+        if is_blank(cell):
+            return None
+        input, target = self.read_input(row), self.target()
+        try:
+            cell, repairs = target.repair(cell, input, column)
+            gold = target.read(cell, input, column)
+        except ValueError as error:
+            raise DataError(str(error), line=row.line, column=column) from None
+        if gold is None:
+            return None
+        return Example(input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans)
+
+    def read_input(self, row: Row) -> Input:
+        """What it reads of a row; raises DataError with line and column."""
+        return Input(tuple(get_text(row, column) for column in self.text_columns(row.columns)))
+
+    def input_key(self, header: Collection[str]) -> Hashable:
+        """Equal for tasks that read the same of every row of a file with these columns."""
+        return self.text_columns(header)
+
+    def lacks(self, input: Input) -> str | None:
+        """What a task needs beside a text and this input does not have; None where it can be answered."""
         return None
+
+    @property
+    def spans_source(self) -> str | None:
+        """The task whose predictions stand for the spans it asks about, where an input comes without them."""
+        return None
+
+    @property
+    def format(self) -> CorpusFormat | None:
+        """How its rows are cut from raw text; None for kinds that read rows as they are written."""
+        return None
+
+    def load(self, name: str, loader: CorpusLoader, base: Path, seed: int) -> Splits:
+        """The rows of a kind with a `format`: to learn from, to choose by, and to report on."""
+        raise NotImplementedError
+
+    def rows(self, loader: CorpusLoader, path: Path) -> Dataset:
+        """All rows of raw text to measure on, for a kind with a `format`."""
+        raise NotImplementedError
 
     @abstractmethod
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
@@ -111,6 +190,26 @@ class Task(Spec, root=True):
         return self.pooling or Mean()
 
     @property
-    def rows_per_example(self) -> int:
-        """Token rows that each example becomes."""
-        return 1
+    def siamese(self) -> bool:
+        """Whether its two texts are token rows of their own."""
+        return False
+
+    def without_files(self) -> Self:
+        """The task as a trained model needs it."""
+        return self.model_copy(update=TaskFiles().model_dump())
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        """Options that change what it reads or answers, {} the defaults, for the tests that every kind must pass."""
+        return [{}]
+
+    def example_inputs(self, sentences: Sequence[Sequence[str]]) -> list[Input]:
+        """Inputs of these words, as many as `text_count` leaves, each with all that it needs to be answered."""
+        texts = [" ".join(words) for words in sentences]
+        return [Input(texts_of_row) for texts_of_row in zip(*[iter(texts)] * self.text_count, strict=False)]
+
+    def to_row(self, example: Example) -> dict[str, Any]:
+        """The columns of a row from which `read` gives this example."""
+        columns = self.text_columns()
+        cell = self.target().cell(example.gold, example, self.gold_column())
+        return {**dict(zip(columns, example.texts, strict=True)), self.gold_column(): cell}

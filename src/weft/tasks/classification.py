@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from weft.targets import Target
 from weft.targets.label import LabelTarget
@@ -22,6 +22,10 @@ class Classification(TextTask):
     separator: str = "|"
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        return [{}, {"multilabel": True}]
 
     def target(self) -> Target:
         if self.multilabel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +22,10 @@ class MaskedWords(MaskedTask):
     renamed: ClassVar[Mapping[str, str]] = {"whole_words": "whole_word_masking"}
     whole_word_masking: bool = False
     """Whether all tokens of a word are chosen together."""
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        return [{}, {"whole_word_masking": True}]
 
     def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         if self.whole_word_masking:

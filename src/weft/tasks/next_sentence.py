@@ -45,7 +45,7 @@ class NextSentence(CorpusTask):
     """
 
     kind: Literal["next_sentence"] = "next_sentence"
-    several_texts: ClassVar[bool] = True
+    text_count: ClassVar[int] = 2
     pooling: Pooler | None = Cls()
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:

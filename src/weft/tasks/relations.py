@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -10,7 +11,9 @@ from pydantic import Field
 from torch import Tensor
 
 from weft.data.annotations import list_spans
-from weft.data.records import Input, Span
+from weft.data.formats import Row
+from weft.data.records import Example, Input, Span
+from weft.errors import DataError
 from weft.layers.features import Features
 from weft.layers.relations import RelationFeatures
 from weft.targets import Target
@@ -29,7 +32,7 @@ class Relations(WordTask):
     """
 
     kind: Literal["relations"] = "relations"
-    reads_spans: ClassVar[bool] = True
+    gives_spans: ClassVar[bool] = False
     relations: str = "relations"
     """Column of the answer."""
     spans_from: str | None = None
@@ -42,9 +45,41 @@ class Relations(WordTask):
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.relations
 
-    def read_marks(self, columns: Mapping[str, Any], input: Input) -> tuple[Span, ...] | None:
-        cell = next((columns[name] for name in (self.entities, self.spans) if columns.get(name) is not None), None)
-        return None if cell is None else list_spans(cell, input)
+    def read_input(self, row: Row) -> Input:
+        input = super().read_input(row)
+        column = next((name for name in (self.entities, self.spans) if row.columns.get(name) is not None), None)
+        if column is None:
+            return input
+        try:
+            return replace(input, spans=list_spans(row.columns[column], input))
+        except ValueError as error:
+            raise DataError(str(error), line=row.line, column=column) from None
+
+    def input_key(self, header: Collection[str]) -> Hashable:
+        return super().input_key(header), self.entities, self.spans
+
+    def lacks(self, input: Input) -> str | None:
+        return "spans" if input.spans is None and self.spans_from is None else None
+
+    @property
+    def spans_source(self) -> str | None:
+        return self.spans_from
+
+    @property
+    def answer_column(self) -> str:
+        return self.relations
+
+    def example_inputs(self, sentences: Sequence[Sequence[str]]) -> list[Input]:
+        inputs = super().example_inputs(sentences)
+        return [replace(input, spans=tuple((*word, "word") for word in (input.words or ())[:2])) for input in inputs]
+
+    def to_row(self, example: Example) -> dict[str, Any]:
+        words = {word: number for number, word in enumerate(example.words or ())}
+        spans = [[words[start, end], words[start, end] + 1, label] for start, end, label in example.spans or ()]
+        return {**super().to_row(example), self.spans: spans}
+
+    def idle_options(self) -> dict[str, str]:
+        return super().idle_options() | {"repair": "relations and their spans must be right as they are; leave it out"}
 
     def target(self) -> Target:
         return RelationsTarget(labels=self.labels or (), span_columns=(self.entities, self.spans))

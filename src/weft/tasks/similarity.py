@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from torch import nn
@@ -43,6 +43,14 @@ class Similarity(PairTask):
 
     def target(self) -> Target:
         return ScoreTarget(scale=self.scale, activation=self.output)
+
+    def idle_options(self) -> dict[str, str]:
+        without = dict.fromkeys(("head", "features"), "a cosine needs no head; set another output, or leave it out")
+        return super().idle_options() | (without if self.output == "cosine" else {})
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        return [*super().variants(), *({"output": output, "encode": "siamese"} for output in ("cosine", "linear"))]
 
     def build_features(self, width: int) -> Features:
         return CosineFeatures(self.pooler.build(width)) if self.output == "cosine" else super().build_features(width)

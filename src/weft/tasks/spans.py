@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -52,6 +52,11 @@ class Spans(WordTask):
             max_width=self.max_width,
             negatives=self.negatives,
         )
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        plain, sampled = {"content": "attention", "ends": "plain"}, {"negatives": 20.0, "content": "none"}
+        return [{}, {"flat": True}, plain, sampled]
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return count_candidates(len(tokenized_example.by_word), self.max_width)

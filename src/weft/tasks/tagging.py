@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -44,6 +44,20 @@ class Tagging(WordTask):
             columns = {"tags_column": self.tags, "tokens_column": self.tokens}
             return TagsTarget(labels=self.labels or (), options=options, **columns)
         return BioTarget(labels=self.labels or (), tags_column=self.tags, repairs=self.repair, options=options)
+
+    @property
+    def answer_column(self) -> str:
+        return self.tags if self.scheme == "plain" else self.spans
+
+    def idle_options(self) -> dict[str, str]:
+        plain = {"repair": "plain tags have nothing to mend; leave it out"}
+        return super().idle_options() | (plain if self.scheme == "plain" else {})
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        plain = [{"scheme": "plain", "decoder": decoder} for decoder in ("greedy", "crf")]
+        decoders = [{"decoder": decoder} for decoder in ("greedy", "constrained")]
+        return [{}, *plain, *decoders, {"subwords": "first"}, {"subword_pooling": "combined"}]
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return len(tokenized_example.by_word.word)

@@ -177,7 +177,7 @@ class Run:
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
             self.callback.note(f"{self.network.conditioning.to_dict()['kind']} adds parameters: {counts}")
         for name, splits in self.data.items():
-            if self.network.tasks[name].reads_corpus:
+            if self.network.tasks[name].format is not None:  # raw text is never repaired
                 continue
             repairs = Counter(one for part in vars(splits).values() for row in part for one in row.repairs)
             for said, count in repairs.items():
@@ -254,7 +254,7 @@ class Run:
 
     def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
         """The first texts of a task in which anything is marked, as far as the config asks for them."""
-        if not network.tasks[name].takes_words or network.tasks[name].reads_spans:
+        if not network.tasks[name].gives_spans:
             return []
         rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
         answers = predict(network, [{name: row} for row in rows]) if rows else ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
+from weft.data.bio import tags_of_spans
 from weft.data.cells import is_blank
 from weft.data.records import Example, Gold, Input, Prediction, Span
 from weft.errors import ConfigError
@@ -60,7 +61,7 @@ class SpanTarget(AnnotationTarget):
     flat: bool = True  # whether two spans of one text may not share a character
 
     def read(self, cell: Any, input: Input, column: str) -> Gold | None:
-        if is_blank(cell):
+        if is_blank(cell) or not input.texts:
             return None
         spans = read_tags(cell, input, plain=False) if column == self.tags_column else read_spans(cell, input)
         if self.flat:
@@ -68,7 +69,14 @@ class SpanTarget(AnnotationTarget):
         return check_labels(spans, self.labels)
 
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
-        return [list(span) for span in cast(tuple[Span, ...], gold)]
+        """Spans of tokens where the input knows its words, otherwise of characters."""
+        spans = cast(tuple[Span, ...], gold)
+        if input.words is None:
+            return [list(span) for span in spans]
+        first = {start: number for number, (start, _) in enumerate(input.words)}
+        last = {end: number for number, (_, end) in enumerate(input.words)}
+        in_words = [(first[start], last[end] + 1, label) for start, end, label in spans]
+        return tags_of_spans(in_words, len(first)) if column == self.tags_column else [list(span) for span in in_words]
 
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         if not self.repairs:

@@ -23,6 +23,7 @@ from weft.data.dataset import Splits
 from weft.data.records import Input
 from weft.encoder.encoder import Encoder
 from weft.errors import DataError
+from weft.heads.linear import Linear
 from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures, VocabularyHead
 from weft.targets import Target
@@ -32,6 +33,7 @@ from weft.tensors import Batch
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 
+_HEAD = "the head is that of the vocabulary; leave it out, or name only head.share"
 MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is called
 
 
@@ -50,8 +52,6 @@ class CorpusTask(Task):
     `train`, `dev` and `test` are files, folders of files, or patterns like `notes/*.txt`; `dev` may be a share of the
     documents.
     """
-
-    reads_corpus: ClassVar[bool] = True
 
     documents: Documents = "blocks"
     """What a document is: a block of lines between blank ones, a whole file, or each line or row (rows)."""
@@ -74,14 +74,15 @@ class CorpusTask(Task):
         """Where its raw text is."""
         if self.train is None:
             raise DataError(f"tasks.{name}.train: is required to train this task; name a file or a folder")
-        dev = base / self.dev if isinstance(self.dev, str) else self.dev
-        test = None if self.test is None else base / self.test
-        return CorpusSource(base / self.train, dev, test, self.fraction, self.limit)
+        paths = {split: base / file for split, file in self.files().items()}
+        dev = paths.get("dev") or self.dev_share
+        assert dev is not None
+        return CorpusSource(paths["train"], dev, paths.get("test"), self.fraction, self.limit)
 
     @property
     def format(self) -> CorpusFormat:
         """What is read of its raw text, and the rows it is cut to."""
-        return CorpusFormat(self.documents, self.text, self.max_length, self.several_texts)
+        return CorpusFormat(self.documents, self.text, self.max_length, self.text_count == 2)
 
     def check_tokenizer(self, tokenizer: Tokenizer) -> None:
         """Raise where the tokenizer lacks what the kind needs."""
@@ -107,6 +108,10 @@ class MaskedTask(CorpusTask):
 
     mlm_probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens to choose."""
+
+    def idle_options(self) -> dict[str, str]:
+        head = {} if self.head.model_copy(update={"share": None}) == Linear() else {"head": _HEAD}
+        return super().idle_options() | head | {"pooling": "each masked token has a state of its own; leave it out"}
 
     def check_tokenizer(self, tokenizer: Tokenizer) -> None:
         _ = tokenizer.mask_id  # raises where there is none

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from weft.data.dataset import Splits, StoredRows
-from weft.data.formats import Row, holds_half_character, read_rows, shown_columns
+from weft.data.formats import Row, read_rows, shown_columns
 from weft.data.records import Example, Input
 from weft.data.splits import normalise, split_off, subsample
 from weft.errors import DataError
@@ -16,7 +15,6 @@ from weft.spec import nearest
 from weft.targets import Target
 from weft.targets.base.reading import shown_label
 from weft.tasks import Task
-from weft.tokenization.words import join_words
 
 _LONGEST_LABEL = 100
 _SHOWN = 20  # faults named one by one before the rest are only counted
@@ -47,8 +45,7 @@ def read_task(name: str, task: Task, base: Path) -> dict[str, list[Example]]:
     """The rows of a task's files, by part."""
     if task.train is None:
         raise DataError(f"tasks.{name}.train: is required to train this task; name a file")
-    files = {"train": task.train, "dev": task.dev, "test": task.test}
-    return read_parts(name, task, {part: base / file for part, file in files.items() if isinstance(file, str)})
+    return read_parts(name, task, {part: base / file for part, file in task.files().items()})
 
 
 def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], seed: int) -> dict[str, set[int]]:
@@ -59,8 +56,8 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
     """
     groups: dict[Any, list[str]] = {}
     for name in train:
-        if not isinstance(tasks[name].dev, str):
-            groups.setdefault((tasks[name].train, tasks[name].dev), []).append(name)
+        if (share := tasks[name].dev_share) is not None:
+            groups.setdefault((tasks[name].train, share), []).append(name)
     found: dict[str, set[int]] = {}
     for (_, share), names in groups.items():
         rows: dict[int, dict[str, Example]] = {}
@@ -81,7 +78,7 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
 def split_rows(name: str, task: Task, parts: Mapping[str, list[Example]], held_out: set[int], seed: int) -> Splits:
     """A task's rows with the lines set aside as dev, and training rows cut to what was asked for."""
     train = [one for one in parts["train"] if one.line not in held_out]
-    dev = parts["dev"] if isinstance(task.dev, str) else [one for one in parts["train"] if one.line in held_out]
+    dev = parts["dev"] if task.dev_share is None else [one for one in parts["train"] if one.line in held_out]
     splits = Splits(*(StoredRows(rows) for rows in (reduce_rows(train, task, seed), dev, parts.get("test", []))))
     check_splits(name, task, splits)
     return splits
@@ -136,97 +133,25 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
 
 def read_example(task: Task, row: Row, path: Path) -> Example | None:
     """One row as an example, None where its answer is blank."""
-    column = task.gold_column(row.columns)
-    if column not in row.columns and path.suffix.lower() == ".jsonl":
+    if task.gold_column(row.columns) not in row.columns and path.suffix.lower() == ".jsonl":
         return None  # an object may leave a key out where a table leaves a cell blank
-    cell = get_cell(row, column, path)
-    if cell is None:
-        return None
-    input = read_input(task, row, path) if task.takes_words else None
-    target, known = task.target(), input or Input(())
     try:
-        cell, repairs = target.repair(cell, known, column)
-        gold = target.read(cell, known, column)
-    except ValueError as error:
-        raise DataError(str(error), file=path, line=row.line, column=column) from None
-    if gold is None:
-        return None
-    input = input or read_input(task, row, path)
-    return Example(input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans)
+        return task.read(row)
+    except DataError as error:
+        raise error.in_file(path) from None
 
 
 def read_input(task: Task, row: Row, path: Path) -> Input:
     """What a task reads of a row."""
-    columns = task.text_columns(row.columns)
-    if task.takes_words and (
-        isinstance(row.columns.get(columns[0]), list) or columns[0] == getattr(task, "tokens", "")
-    ):
-        text, words = join_words(get_words(row, columns[0], path))
-        input = Input((text,), words=words)
-    else:
-        input = Input(tuple(get_text(row, column, path) for column in columns))
-    if not task.reads_spans:
-        return input
     try:
-        return replace(input, spans=task.read_marks(row.columns, input))
-    except ValueError as error:
-        names = (getattr(task, name, "") for name in ("entities", "spans"))
-        column = next((name for name in names if row.columns.get(name) is not None), None)
-        raise DataError(str(error), file=path, line=row.line, column=column) from None
-
-
-def get_words(row: Row, column: str, path: Path) -> list[str]:
-    """The words of a column that must hold a list of them."""
-    words = get_cell(row, column, path)
-    if problem := _wrong_words(words):
-        raise DataError(problem, file=path, line=row.line, column=column)
-    return list(words)
-
-
-def _wrong_words(words: Any) -> str | None:
-    if not isinstance(words, list):
-        return f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row"
-    if not words:
-        return "the list of words is empty; mend or remove the row"
-    for number, word in enumerate(words, 1):
-        if not isinstance(word, str):
-            return f"word {number} is a {type(word).__name__}, not a text; mend or remove the row"
-        if not word.strip():
-            return f"word {number} is blank; mend or remove the row"
-        if holds_half_character(word):
-            return f"word {number} holds half a character (a lone surrogate); write the file anew from its source"
-    return None
-
-
-def get_cell(row: Row, column: str, path: Path) -> Any:
-    """The cell of a column that must exist."""
-    if column not in row.columns:
-        raise DataError(
-            f"has no column {column!r}; its columns are: {shown_columns(row.columns)}{nearest(column, row.columns)}",
-            file=path,
-            line=row.line,
-        )
-    return row.columns[column]
-
-
-def get_text(row: Row, column: str, path: Path) -> str:
-    """The text of a column that must hold one."""
-    cell = get_cell(row, column, path)
-    if not isinstance(cell, str) or not cell.strip():
-        problem = (
-            "the text is empty" if isinstance(cell, str) or cell is None else f"a {type(cell).__name__} is not a text"
-        )
-        raise DataError(f"{problem}; write a text or remove the row", file=path, line=row.line, column=column)
-    if holds_half_character(cell):
-        problem = "the text holds half a character (a lone surrogate); write the file anew from its source"
-        raise DataError(problem, file=path, line=row.line, column=column)
-    return cell
+        return task.read_input(row)
+    except DataError as error:
+        raise error.in_file(path) from None
 
 
 def reduce_rows(train: list[Example], task: Task, seed: int) -> list[Example]:
     """The part of the training rows that `fraction` and `limit` ask for."""
-    size = len(train) if task.fraction is None else max(1, round(task.fraction * len(train)))
-    size = min(size, task.limit or size)
+    size = task.keep(len(train))
     if size == len(train):
         return train
     target = task.target()
@@ -243,8 +168,8 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
         )
     if not splits.dev:
         raise DataError(
-            f"tasks.{name}.dev: {task.dev:.0%} of so few rows per label leaves none to choose by; name a dev file, or "
-            "set a larger share aside"
+            f"tasks.{name}.dev: {task.dev_share:.0%} of so few rows per label leaves none to choose by; name a file for "
+            "dev, or set a larger share aside"
         )
     known = set(labels_of(target, splits.train))
     long = [label for label in known if len(label) > _LONGEST_LABEL]

@@ -18,7 +18,7 @@ from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 class PairTask(Task):
     """A kind that reads two texts per row: as one row with a separator (`cross`), or each by itself (`siamese`)."""
 
-    several_texts: ClassVar[bool] = True
+    text_count: ClassVar[int] = 2
 
     text: tuple[str, str] = ("sentence1", "sentence2")
     """Columns of the two texts."""
@@ -49,5 +49,14 @@ class PairTask(Task):
         return width if self.encode_as == "cross" else width * len(self.features)
 
     @property
-    def rows_per_example(self) -> int:
-        return 1 if self.encode_as == "cross" else 2
+    def siamese(self) -> bool:
+        return self.encode_as == "siamese"
+
+    def idle_options(self) -> dict[str, str]:
+        cross = {"features": 'both texts are one row; set encode = "siamese", or leave it out'}
+        return super().idle_options() | ({} if self.siamese else cross)
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        default = cls.model_fields["encode_as"].default
+        return [{}, *({"encode": mode} for mode in ("cross", "siamese") if mode != default)]

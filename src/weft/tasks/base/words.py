@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from weft.data.records import Input
+from weft.data.cells import get_words
+from weft.data.formats import Row
+from weft.data.records import Example, Input
 from weft.tasks import Task
 from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample, number_words, read_words
 from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.words import join_words
 
 
 class WordTask(Task):
@@ -25,7 +28,7 @@ class WordTask(Task):
     start and end count tokens where the row has tokens, and characters otherwise.
     """
 
-    takes_words: ClassVar[bool] = True
+    gives_spans: ClassVar[bool] = True
     renamed: ClassVar[Mapping[str, str]] = {"overlap": "stride"}
 
     text: str = "text"
@@ -52,6 +55,37 @@ class WordTask(Task):
         else:
             wanted, most_common = (self.entities, self.spans, self.tags), self.spans
         return next((name for name in wanted if name in header), most_common)
+
+    def read_input(self, row: Row) -> Input:
+        (column,) = self.text_columns(row.columns)
+        if column != self.tokens and not isinstance(row.columns.get(column), list):
+            return super().read_input(row)
+        text, words = join_words(get_words(row, column))
+        return Input((text,), words=words)
+
+    def input_key(self, header: Collection[str]) -> Hashable:
+        return WordTask, self.text_columns(header)
+
+    def example_inputs(self, sentences: Sequence[Sequence[str]]) -> list[Input]:
+        joined = map(join_words, sentences)
+        return [Input((text,), words=words) for text, words in joined]
+
+    def to_row(self, example: Example) -> dict[str, Any]:
+        """In tokens, so that spans count tokens."""
+        text, words = example.texts[0], example.words or ()
+        cell = self.target().cell(example.gold, example, self.answer_column)
+        return {self.tokens: [text[start:end] for start, end in words], self.answer_column: cell}
+
+    @property
+    def answer_column(self) -> str:
+        """The column that examples are written to."""
+        return self.spans
+
+    def idle_options(self) -> dict[str, str]:
+        return {
+            "pooling": "every word has a state of its own; leave it out",
+            "truncation": "a text that is too long is read in windows; leave it out, or set stride",
+        }
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         return read_words(inputs, tokenizer, max_length, self.stride)
