@@ -639,7 +639,7 @@ def test_the_loss_of_a_crf_is_that_of_all_paths_counted_out(small_encoder: str) 
                 words.setdefault(word, []).append(place)
                 place += 1
             rows = [[values[n] for n in some] for some in words.values()]
-            emissions = [sum(row) / len(row) if "decide" in options else row[0] for row in rows]
+            emissions = [sum(row) / len(row) if "subword_pooling" in options else row[0] for row in rows]
             right = [gold[some[0]] for some in words.values()]
             assert all(gold[n] == tag for tag, some in zip(right, words.values(), strict=True) for n in some)
             paths = {path: path_score(path, emissions, steps) for path in product(range(tags), repeat=len(rows))}

@@ -168,8 +168,8 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
         )
     if not splits.dev:
         raise DataError(
-            f"tasks.{name}.dev: {task.dev_share:.0%} of so few rows per label leaves none to choose by; name a file for "
-            "dev, or set a larger share aside"
+            f"tasks.{name}.dev: {task.dev_share:.0%} of so few rows per label leaves none to choose by; "
+            "name a dev file, or set a larger share aside"
         )
     known = set(labels_of(target, splits.train))
     long = [label for label in known if len(label) > _LONGEST_LABEL]
