@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,24 @@ def test_inspect_looks_at_the_layer_asked_for_and_else_at_the_last(model: weft.M
     assert model.inspect(TEXTS[0], task="animal", layer=0).layer == 0
     with pytest.raises(ConfigError, match="layer"):
         model.inspect(TEXTS[0], task="animal", layer=2)
+
+
+def test_inspect_joins_heads_as_asked(model: weft.Model) -> None:
+    mean, strongest = model.inspect(TEXTS[0], task="animal"), model.inspect(TEXTS[0], task="animal", heads="max")
+    assert (mean.heads, strongest.heads) == ("mean", "max")
+    assert mean.rows != strongest.rows
+
+
+def test_models_and_encoders_choose_their_device_by_one_rule() -> None:
+    defaults = [signature(load).parameters["device"].default for load in (weft.load, weft.load_encoder)]
+    assert defaults == ["auto", "auto"]
+
+
+def test_a_warning_about_cut_texts_names_the_line_that_embeds(model: weft.Model, saved: Path) -> None:
+    for embed in (model.embed, weft.load_encoder(saved).embed):
+        with pytest.warns(weft.TruncationWarning) as caught:
+            embed(["the quick brown fox " * 20])
+        assert [one.filename for one in caught] == [__file__]
 
 
 def test_answers_come_in_the_order_of_the_tasks_whichever_share_a_pass(model: weft.Model) -> None:

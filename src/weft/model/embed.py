@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
@@ -27,6 +28,7 @@ from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncatio
 Level = Literal["sentence", "word", "token"]
 Pooling = Literal["mean", "cls"]
 Layers = Literal["last", "last4"]
+Vectors = NDArray[np.float32]
 
 _WINDOW = 2048  # texts looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
@@ -36,7 +38,7 @@ _BATCH_TOKENS = 4096
 class TextVectors:
     """The vectors of one text: one for a sentence, else one per word or token with the characters it covers."""
 
-    vectors: np.ndarray  # (n, H) float32
+    vectors: Vectors  # (n, H)
     spans: list[tuple[int, int]]  # characters [start, end) of each vector, empty for a sentence
     dropped: int  # tokens that did not fit
 
@@ -75,9 +77,35 @@ class TextEncoder:
         self.encoder, self.tokenizer = encoder.eval(), tokenizer
         self.report = report or LoadReport()
 
+    @overload
     def embed(
         self,
-        texts: Sequence[Text],
+        texts: Iterable[Text],
+        *,
+        level: Literal["sentence"] = "sentence",
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> Vectors: ...
+
+    @overload
+    def embed(
+        self,
+        texts: Iterable[Text],
+        *,
+        level: Literal["word", "token"],
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> list[TextVectors]: ...
+
+    def embed(
+        self,
+        texts: Iterable[Text],
         *,
         level: Level = "sentence",
         pooling: Pooling = "mean",
@@ -85,8 +113,8 @@ class TextEncoder:
         normalize: bool = False,
         truncation: Truncation = "head",
         max_length: int | None = None,
-    ) -> np.ndarray | list[TextVectors]:
-        """Vectors of texts or pairs.
+    ) -> Vectors | list[TextVectors]:
+        """Vectors of texts or pairs, from any iterable of them.
 
         Args:
             level: `sentence` gives an array (rows, H); `word` and `token` give one `TextVectors` per text.
@@ -96,12 +124,15 @@ class TextEncoder:
             truncation: which part of a text that is too long stays; a `TruncationWarning` says how many were cut.
             max_length: tokens per text; by default as many as the encoder takes.
         """
-        options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
+        return self.embed_with(texts, EmbedOptions(level, pooling, layers, normalize, truncation, max_length))
+
+    def embed_with(self, texts: Iterable[Text], options: EmbedOptions) -> Vectors | list[TextVectors]:
+        """As `embed`, with its keywords as one value; to be called by what a user calls."""
         found = list(self.stream(texts, options))
         cut = sum(one.dropped > 0 for one in found)
         if cut:
-            warnings.warn(truncation_notice(cut, len(found), self.limit(options)), TruncationWarning, stacklevel=2)
-        if level != "sentence":
+            warnings.warn(truncation_notice(cut, len(found), self.limit(options)), TruncationWarning, stacklevel=3)
+        if options.level != "sentence":
             return found
         width = self.encoder.config.hidden_size
         return np.concatenate([one.vectors for one in found]) if found else np.zeros((0, width), np.float32)
@@ -155,7 +186,7 @@ def load_encoder(
     *,
     revision: str | None = None,
     ignore: Iterable[str] = (),
-    device: Device = "cpu",
+    device: Device = "auto",
 ) -> TextEncoder:
     """An encoder with its tokenizer.
 
@@ -217,7 +248,7 @@ def mean_of_groups(states: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
     return total / sizes.unsqueeze(1).to(total)
 
 
-def to_array(vectors: Tensor, normalize: bool) -> np.ndarray:
+def to_array(vectors: Tensor, normalize: bool) -> Vectors:
     """Float32 on the processor, scaled to length 1 where asked."""
     vectors = vectors.float()
     return (F.normalize(vectors, dim=-1) if normalize else vectors).cpu().numpy()

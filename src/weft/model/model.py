@@ -6,22 +6,20 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Literal, overload
 
 from weft.data.records import Input, Prediction
 from weft.data.tables import RowSource
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
-from weft.model.embed import TextEncoder, TextVectors
+from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors
 from weft.model.evaluate import TaskResult, evaluate_data
 from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inputs import choose_tasks
-from weft.model.inspect import Inspection, inspect
+from weft.model.inspect import Heads, Inspection, inspect
 from weft.model.network import Network
 from weft.model.predict import Tally, by_task, of_task, predict
-from weft.tokenization.tokenizer import Text, check_texts, refuse_bare_text
+from weft.tokenization.tokenizer import Text, Truncation, check_texts, refuse_bare_text
 
 
 class Model:
@@ -82,17 +80,56 @@ class Model:
             warnings.warn(note, stacklevel=2)
         return results
 
-    def embed(self, texts: Sequence[Text], **options: Any) -> np.ndarray | list[TextVectors]:
-        """Vectors from the trained encoder; see `TextEncoder.embed`."""
-        return TextEncoder(self.network.encoder, self.network.tokenizer).embed(texts, **options)
+    @overload
+    def embed(
+        self,
+        texts: Iterable[Text],
+        *,
+        level: Literal["sentence"] = "sentence",
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> Vectors: ...
 
-    def inspect(self, text: Text, *, task: str, layer: int | None = None) -> Inspection:
+    @overload
+    def embed(
+        self,
+        texts: Iterable[Text],
+        *,
+        level: Literal["word", "token"],
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> list[TextVectors]: ...
+
+    def embed(
+        self,
+        texts: Iterable[Text],
+        *,
+        level: Level = "sentence",
+        pooling: Pooling = "mean",
+        layers: Layers = "last",
+        normalize: bool = False,
+        truncation: Truncation = "head",
+        max_length: int | None = None,
+    ) -> Vectors | list[TextVectors]:
+        """Vectors from the trained encoder, without conditioning; see `TextEncoder.embed`."""
+        encoder = TextEncoder(self.network.encoder, self.network.tokenizer)
+        options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
+        return encoder.embed_with(texts, options)
+
+    def inspect(self, text: Text, *, task: str, layer: int | None = None, heads: Heads = "mean") -> Inspection:
         """What a task looked at in a text, or in a pair (a 2-tuple): attention and attribution, word by word.
 
-        `layer` is whose attention to show, 0 the lowest; the last by default.
+        `layer` is whose attention to show, 0 the lowest; the last by default. `heads` is the mean over that layer's
+        attention heads, or of each token the strongest (`max`).
         """
         check_texts([text])
-        return inspect(self.network, task, text if isinstance(text, tuple) else (text,), layer)
+        return inspect(self.network, task, text if isinstance(text, tuple) else (text,), layer, heads)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder that `weft.load` reads."""
