@@ -153,6 +153,9 @@ def _load_plugins() -> None:
         for entry in package.entry_points.select(group=PLUGINS):
             try:
                 entry.load()
+                for root in Spec.__subclasses__():  # what it collides with need not have been imported yet
+                    if root._root is root:
+                        _import_all(sys.modules[root.__module__])
             except Exception as error:
                 raise ConfigError(
                     f"the plugin {entry.name!r} ({entry.value}) of the package {package.name} cannot be loaded "
