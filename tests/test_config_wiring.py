@@ -10,7 +10,7 @@ import pytest
 import tomli_w
 import torch
 
-from weft.conditioning import Conditioning
+from weft.conditioning import Conditioning, task_key
 from weft.conditioning.combined import Combined
 from weft.conditioning.lora import Lora
 from weft.conditioning.task_input import TaskInput
@@ -322,11 +322,7 @@ def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build
     }
     network = build(tasks, "label_attention")
     conditioner = network.conditioner
-    assert (conditioner.names, conditioner.siamese, conditioner.multilabel) == (
-        dict.fromkeys(tasks, ("a", "b")),
-        {"siamese"},
-        set(),
-    )
+    assert {task: len(conditioner.labels[task_key(task)]) for task in tasks} == dict.fromkeys(tasks, 2)
     losses = {name: network.extra_loss(name) for name in tasks}
     assert [losses[name] is None for name in tasks] == [False, False, True]
     several = network_shape(
@@ -334,7 +330,7 @@ def test_a_method_knows_which_tasks_have_labels_several_labels_or_two_rows(build
         {"many": parse(Task, {"kind": "classification", "multilabel": True}), "how": parse(Task, "similarity")},
         {"many": LabelsTarget().fit([("a",), ("b",)]), "how": ScoreTarget(activation="linear").fit([0.0, 1.0])},
     )
-    assert (several.multilabel, several.labels) == ({"many"}, {"many": ("a", "b")})
+    assert (set(several.label_losses), several.labels) == ({"many"}, {"many": ("a", "b")})
     assert (several.tasks, several.siamese) == (("many", "how"), {"how"})
 
 
@@ -365,3 +361,31 @@ def test_a_siamese_head_reads_the_features_named_in_their_order(build: Any, feat
         torch.testing.assert_close(torch.stack(alone).flatten(0, 1), states.mean(), rtol=1e-5, atol=1e-6)
         expected = torch.cat([known[name] for name in features], 1)
         torch.testing.assert_close(network.features["<p>"](states), expected)
+
+
+@pytest.mark.parametrize(
+    ("task", "option"),
+    [
+        ({"kind": "tagging", "pooling": "cls"}, "pooling"),
+        ({"kind": "spans", "truncation": "tail"}, "truncation"),
+        ({"kind": "relations", "repair": True}, "repair"),
+        ({"kind": "tagging", "scheme": "plain", "repair": True}, "repair"),
+        ({"kind": "masked_words", "head": "mlp"}, "head"),
+        ({"kind": "span_boundary", "pooling": "cls"}, "pooling"),
+        ({"kind": "similarity", "output": "cosine", "head": "mlp"}, "head"),
+        ({"kind": "similarity", "output": "cosine", "features": ["u"]}, "features"),
+        ({"kind": "pair_classification", "features": ["u", "v"]}, "features"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value["kind"],
+)
+def test_an_option_that_would_do_nothing_is_refused_by_name_with_what_to_do(task: dict[str, Any], option: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^config: {option} does nothing here: .*leave it out"):
+        parse(Task, task)
+
+
+def test_an_option_that_does_something_elsewhere_is_accepted_there() -> None:
+    parse(Task, {"kind": "pair_classification", "encode": "siamese", "features": ["u", "v"]})
+    parse(Task, {"kind": "masked_words", "head": {"kind": "linear", "share": "words"}})
+    parse(Task, {"kind": "tagging", "repair": True})
+    parse(Task, {"kind": "similarity", "output": "linear", "head": "mlp"})
+    parse(Task, {"kind": "classification", "pooling": "cls", "truncation": "tail"})

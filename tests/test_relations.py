@@ -63,18 +63,23 @@ def test_wrong_relations_are_refused_with_their_line(tmp_path: Path, change: dic
     assert "ibuprofen" not in str(error.value)
 
 
-def build(encoder: str) -> Network:
+RELATIONS = {"kind": "relations", "spans_from": "marks"}
+
+
+def build(encoder: str, also: str | None = None) -> Network:
     source = load_encoder(encoder)
     source.encoder.pooler = None
     torch.manual_seed(0)
     tasks = {
         "marks": parse(Task, {"kind": "spans", "max_width": 2}),
-        "links": parse(Task, {"kind": "relations", "spans_from": "marks"}),
+        "links": parse(Task, RELATIONS),
     }
     targets = {
         "marks": tasks["marks"].target().fit([((0, 9, "drug"),)]),
         "links": FittedRelations(RelationsTarget(), ("eases",), (1,), threshold=0.0),  # every pair is given a label
     }
+    if also is not None:
+        tasks[also], targets[also] = tasks["links"], targets["links"]
     targets["marks"] = tasks["marks"].target().load({**targets["marks"].to_dict(), "threshold": 0.0})
     return Network(source.encoder, source.tokenizer, tasks, targets).eval()
 
@@ -88,6 +93,38 @@ def test_spans_that_are_not_given_come_from_the_task_that_finds_them(small_encod
     assert pairs == {(head, tail) for head in texts for tail in texts if head != tail}
     (alone,) = weft.Model(network).predict(["fox dog"], "links")
     assert alone == found["links"]
+
+
+def test_the_task_that_finds_spans_answers_about_its_own_text(small_encoder: str) -> None:
+    network = build(small_encoder)
+    rows = [
+        {"marks": Input(("cat",)), "links": Input(("fox dog",))},
+        {"marks": Input(("a b",)), "links": Input(("a",))},
+    ]
+    alone = [next(predict(network, [{"marks": row["marks"]}])) for row in rows]
+    together = list(predict(network, rows))
+    for one, other in zip(together, alone, strict=True):
+        assert [span["text"] for span in one.predictions["marks"]] == [
+            span["text"] for span in other.predictions["marks"]
+        ]
+    first, second = (one.predictions["links"] for one in together)
+    assert {one["head"]["text"] for one in first} == {"fox", "dog", "fox dog"}
+    assert second == []
+
+
+def test_two_tasks_about_spans_of_different_texts_ask_about_their_own(small_encoder: str) -> None:
+    network = build(small_encoder, also="more")
+    texts = {"links": "fox dog", "more": "the lazy cat"}
+    (answer,) = predict(network, [{name: Input((text,)) for name, text in texts.items()}])
+    for name, text in texts.items():
+        (alone,) = predict(network, [{name: Input((text,))}])
+        assert pairs_in(answer.predictions[name]) == pairs_in(alone.predictions[name]) != []
+    (same,) = predict(network, [{name: Input(("fox dog",)) for name in ("marks", *texts)}])
+    assert pairs_in(same.predictions["more"]) == pairs_in(answer.predictions["links"])
+
+
+def pairs_in(prediction: Any) -> list[tuple[str, str]]:
+    return [(one["head"]["text"], one["tail"]["text"]) for one in prediction]
 
 
 def test_given_spans_are_asked_about_as_they_are(small_encoder: str) -> None:

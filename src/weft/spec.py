@@ -171,7 +171,9 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
     try:
         return spec.model_validate(data, context=renamed)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'config'}: {fault['msg']}" for fault in error.errors()]
+        messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
+        paths = [".".join(map(str, fault["loc"])) or "config" for fault in error.errors()]
+        faults = [f"{path}: {message}" for path, message in zip(paths, messages, strict=True)]
         raise ConfigError(*faults) from None
 
 

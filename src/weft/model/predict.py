@@ -83,45 +83,72 @@ def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[A
     remaining = iter(rows)
     while window := list(islice(remaining, WINDOW)):
         tokenizer = SharedTokenizer(network.tokenizer)
-        answers: list[dict[str, Prediction]] = [{} for _ in window]
-        truncated: list[set[str]] = [set() for _ in window]
-        for asked in in_turn(network, window, answers):
-            for tokenized in groups(network, asked, tokenizer):
-                for task, scores in score(network, tokenized).items():
-                    for place, prediction in enumerate(network.targets[task].decode(scores, tokenized[task])):
-                        answers[place][task] = prediction
-                    for cut, tokenized_example in zip(truncated, tokenized[task], strict=True):
-                        cut |= {task} if tokenized_example.dropped else set()
+        if problem := next(filter(None, (lacking_spans(network, row) for row in window)), None):
+            raise DataError(problem)
+        waiting = span_sources(network, window)
+        answers, truncated = answer_all(
+            network, [{task: row[task] for task in row if task not in waiting} for row in window], tokenizer
+        )
+        if waiting:
+            asked = with_spans(network, window, waiting, answers, tokenizer)
+            further, cut_further = answer_all(network, asked, tokenizer)
+            answers = [{**first, **second} for first, second in zip(answers, further, strict=True)]
+            truncated = [first | second for first, second in zip(truncated, cut_further, strict=True)]
         for row, answer, cut in zip(window, answers, truncated, strict=True):
             empty = (task for task, input in row.items() if not all(map(tokenizer.has_tokens, input.texts)))
             yield Answer({task: answer[task] for task in row}, frozenset(cut), frozenset(empty))
 
 
-def in_turn(
-    network: Network, window: Sequence[Mapping[str, Input]], answers: Sequence[Mapping[str, Prediction]]
-) -> Iterator[list[dict[str, Input]]]:
-    """The rows as they can be asked about: first the tasks that need no answer of another, then those that do.
+def answer_all(
+    network: Network, window: Sequence[Mapping[str, Input]], tokenizer: Tokenizer
+) -> tuple[list[dict[str, Prediction]], list[set[str]]]:
+    """Each row's predictions, by task, and the tasks that did not read all of it."""
+    answers: list[dict[str, Prediction]] = [{} for _ in window]
+    truncated: list[set[str]] = [set() for _ in window]
+    for tokenized in groups(network, window, tokenizer):
+        for task, scores in score(network, tokenized).items():
+            predictions = network.targets[task].decode(scores, tokenized[task])
+            for row, (prediction, tokenized_example) in enumerate(zip(predictions, tokenized[task], strict=True)):
+                answers[row][task] = prediction
+                truncated[row] |= {task} if tokenized_example.dropped else set()
+    return answers, truncated
 
-    A task whose row comes without the spans it asks about reads those that another task has found by then.
+
+def span_sources(network: Network, window: Sequence[Mapping[str, Input]]) -> dict[str, str]:
+    """The tasks some of whose rows come without the spans they ask about, and the tasks that find these."""
+    sources = {task: network.tasks[task].spans_source for task in window[0]}
+    lacking = [task for task in sources if any(row[task].spans is None for row in window)]
+    return {task: source for task in lacking if (source := sources[task]) is not None}
+
+
+def with_spans(
+    network: Network,
+    window: Sequence[Mapping[str, Input]],
+    waiting: Mapping[str, str],
+    answers: Sequence[Mapping[str, Prediction]],
+    tokenizer: Tokenizer,
+) -> list[dict[str, Input]]:
+    """The rows of tasks that wait for spans, with those that their source finds in the text of each task's own.
+
+    A source that has answered about these very texts is not asked again.
     """
-    sources = {
-        task: network.tasks[task].spans_source for task in window[0] if any(row[task].spans is None for row in window)
+    known: dict[tuple[str, tuple[Input, ...]], Sequence[Mapping[str, Prediction]]] = {
+        (source, _texts(window, source)): answers for source in waiting.values() if source in window[0]
     }
-    if problem := next(filter(None, (lacking_spans(network, row) for row in window)), None):
-        raise DataError(problem)
-    waiting = {task: source for task, source in sources.items() if source is not None}
-    first = [{task: input for task, input in row.items() if task not in waiting} for row in window]
-    for row, asked in zip(window, first, strict=True):
-        asked.update((source, Input(row[task].texts, words=row[task].words)) for task, source in waiting.items())
-    yield first
-    if waiting:
-        yield [
-            {
-                task: row[task] if row[task].spans is not None else replace(row[task], spans=spans_in(answer[source]))
-                for task, source in waiting.items()
-            }
-            for row, answer in zip(window, answers, strict=True)
-        ]
+    asked: list[dict[str, Input]] = [{} for _ in window]
+    for task, source in waiting.items():
+        texts = _texts(window, task)
+        if (source, texts) not in known:
+            known[source, texts], _ = answer_all(network, [{source: input} for input in texts], tokenizer)
+        for row, (inputs, found) in enumerate(zip(window, known[source, texts], strict=True)):
+            input = inputs[task]
+            asked[row][task] = input if input.spans is not None else replace(input, spans=spans_in(found[source]))
+    return asked
+
+
+def _texts(window: Sequence[Mapping[str, Input]], task: str) -> tuple[Input, ...]:
+    """What a task reads of each row, without the spans."""
+    return tuple(Input(row[task].texts, words=row[task].words) for row in window)
 
 
 def groups(
