@@ -18,7 +18,7 @@ from weft.model.evaluate import TaskResult
 from weft.model.network import Network
 from weft.targets import Measures
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import loop
+from weft.training import dev
 from weft.training.interrupt import Interrupted
 
 Course = dict[str, list[float]]
@@ -52,7 +52,7 @@ class Script:
 def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def play(**course: list[float]) -> Script:
         found = Script(course)
-        monkeypatch.setattr(loop, "evaluate", found)
+        monkeypatch.setattr(dev, "evaluate", found)
         return found
 
     return play

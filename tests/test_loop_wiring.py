@@ -291,16 +291,16 @@ def test_pcgrad_frees_the_shared_gradients_of_conflict_and_leaves_the_heads_alon
 def test_the_order_of_pcgrad_comes_from_the_seed_and_changes_from_update_to_update(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training import loop
+    from weft.training import phase
 
     states: list[Any] = []
-    real = loop.project_conflicts
+    real = phase.project_conflicts
 
     def spy(gradients: Any, generator: random.Random) -> Tensor:
         states.append(generator.getstate())
         return real(gradients, generator)
 
-    monkeypatch.setattr(loop, "project_conflicts", spy)
+    monkeypatch.setattr(phase, "project_conflicts", spy)
     tasks = {name: place.task(name, 6) for name in "ab"}
     for number, seed in enumerate((1, 1, 2)):
         place.learn(tasks, f"chance-{number}", seed=seed, training={"conflict": "pcgrad"})
@@ -310,9 +310,9 @@ def test_the_order_of_pcgrad_comes_from_the_seed_and_changes_from_update_to_upda
 
 
 def test_without_pcgrad_conflicts_are_left_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.training import loop
+    from weft.training import phase
 
-    monkeypatch.setattr(loop, "project_conflicts", None)
+    monkeypatch.setattr(phase, "project_conflicts", None)
     assert place.learn({name: place.task(name, 4) for name in "ab"}, "left-alone").updates
 
 
@@ -480,7 +480,21 @@ def test_dropout_is_on_in_every_batch_of_every_epoch_and_off_where_gradients_are
     tasks = {name: dropping.task(name, 6) for name in "ab"}
     seen = dropping.learn(tasks, "modes", training={"epochs": 2})
     assert [mode for update in seen.updates for mode in update.modes] == [True] * 12
-    assert [(batch.task, batch.rows, mode) for batch, mode in seen.others] == [("a", 6, False), ("b", 6, False)] * 2
+    compared = [("a", 2, False)] * 3 + [("b", 2, False)] * 3
+    assert [(batch.task, batch.rows, mode) for batch, mode in seen.others] == compared * 2
+
+
+def compared_gradients(
+    seen: Recorder, update: Update, batches: list[tuple[Batch, bool]], prefix: str
+) -> dict[str, Tensor]:
+    """Each task's gradient of the mean loss over all of its rows, after an update."""
+    network = at_weights(seen, update.after)
+    found: dict[str, Tensor] = {}
+    for batch, _ in batches:
+        own = gradients_of(network, F.cross_entropy(network(batch).values, batch.gold, reduction="sum"))
+        gradient = flat(own, sorted(name for name in own if name.startswith(prefix)))
+        found[batch.task] = found[batch.task] + gradient if batch.task in found else gradient
+    return found
 
 
 def test_agreement_is_the_cosine_of_the_tasks_gradients_on_the_encoder_without_dropout_and_leaves_none_behind(
@@ -489,12 +503,8 @@ def test_agreement_is_the_cosine_of_the_tasks_gradients_on_the_encoder_without_d
     names = ["a", "b", "c"]
     tasks = {name: dropping.task(name, 6, labels) for name, labels in zip(names, ("ab", "ba", "aab"), strict=True)}
     seen = dropping.learn(tasks, "agreement", training={"learning_rate": 1e-2, "epochs": 2})
-    for entry, update, first in zip(seen.entries, (seen.updates[8], seen.updates[17]), (0, 3), strict=True):
-        network = at_weights(seen, update.after)
-        found = {}
-        for batch, _ in seen.others[first : first + 3]:
-            own = gradients_of(network, F.cross_entropy(network(batch).values, batch.gold))
-            found[batch.task] = flat(own, sorted(name for name in own if name.startswith("encoder.")))
+    for entry, update, first in zip(seen.entries, (seen.updates[8], seen.updates[17]), (0, 9), strict=True):
+        found = compared_gradients(seen, update, seen.others[first : first + 9], "encoder.")
         expected = {
             f"{a}~{b}": float(F.cosine_similarity(found[a], found[b], dim=0))
             for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
@@ -514,22 +524,70 @@ def test_agreement_looks_at_the_first_rows_of_the_file_and_at_the_tasks_of_the_p
     phases = [{"tasks": ["few", "many"]}, {"tasks": ["few"]}, {"tasks": ["few", "many"], "train_layers": 0}]
     seen = place.learn(tasks, "first-rows", phases=phases, training={"batch_size": 32})
     assert [list(entry["agreement"]) for entry in seen.entries] == [["few~many"], [], []]
-    (few, _), (most, _) = seen.others
-    assert (few.task, most.task) == ("few", "many")
+    few, *most = [batch for batch, _ in seen.others]
+    assert (few.task, [batch.task for batch in most]) == ("few", ["many", "many"])
     ids = [tuple(one.ids) for one in tiny_tokenizers["wordpiece"].encode(texts[:64], max_length=24)]
-    assert [tokens for tokens, _ in rows_of(most)] == ids
+    assert [tokens for batch in most for tokens, _ in rows_of(batch)] == ids
     assert len(rows_of(few)) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "sizes"),
+    [
+        ({"batch_size": 4}, [4, 2]),
+        ({"batch_size": 32}, [6]),
+        ({"batch_size": None, "batch_tokens": 12}, [2, 2, 2]),
+    ],
+)
+def test_agreement_is_of_the_mean_over_all_rows_in_batches_as_large_as_the_config_allows(
+    place: Place, settings: dict[str, Any], sizes: list[int]
+) -> None:
+    tasks = {name: place.task(name, 6, labels) for name, labels in (("a", "ab"), ("b", "aab"))}
+    seen = place.learn(tasks, f"batches-{len(sizes)}", training=settings)
+    for task in "ab":
+        assert [batch.rows for batch, _ in seen.others if batch.task == task] == sizes
+    found = compared_gradients(seen, seen.updates[-1], seen.others, "encoder.")
+    expected = float(F.cosine_similarity(found["a"], found["b"], dim=0))
+    assert seen.entries[0]["agreement"] == {"a~b": pytest.approx(expected, abs=1e-4)}
+
+
+def test_gradients_are_compared_unless_the_config_says_otherwise(place: Place) -> None:
+    tasks = {name: place.task(name, 6) for name in "ab"}
+    seen = place.learn(tasks, "not-compared", training={"gradient_agreement": False})
+    assert seen.others == []
+    assert [entry["agreement"] for entry in seen.entries] == [{}]
+
+
+def test_gradients_are_compared_when_the_state_is_safe_and_a_run_that_dies_then_loses_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Died(BaseException):
+        pass
+
+    def die(*_: Any) -> None:
+        assert (place.folder / "dying.running" / "state.json").exists()
+        raise Died
+
+    tasks = {name: place.task(name, 4) for name in "ab"}
+    through = place.learn(tasks, "living", training={"epochs": 2})
+    first = Recorder()
+    with monkeypatch.context() as patch:
+        patch.setattr("weft.training.loop.compare_gradients", die)
+        with pytest.raises(Died):
+            place.train(tasks, "dying", callback=first, training={"epochs": 2})
+    assert first.entries == []
+    second = place.learn(tasks, "dying", training={"epochs": 2}, resume=True)
+    assert second.began == [(8, 4)]
+    assert second.entries == through.entries
+    lines = (place.folder / "dying.running" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == through.entries
 
 
 def test_agreement_is_over_the_layers_that_learn(dropping: Place) -> None:
     tasks = {"a": dropping.task("a", 6), "b": dropping.task("b", 6, "aab")}
     seen = dropping.learn(tasks, "top-agreement", encoder={"train_layers": 1})
-    network = at_weights(seen, seen.updates[-1].after)
-    found = []
-    for batch, _ in seen.others:
-        own = gradients_of(network, F.cross_entropy(network(batch).values, batch.gold))
-        found.append(flat(own, sorted(name for name in own if name.startswith("encoder.blocks.1."))))
-    expected = float(F.cosine_similarity(found[0], found[1], dim=0))
+    found = compared_gradients(seen, seen.updates[-1], seen.others, "encoder.blocks.1.")
+    expected = float(F.cosine_similarity(found["a"], found["b"], dim=0))
     assert seen.entries[0]["agreement"] == {"a~b": pytest.approx(expected, abs=1e-4)}
 
 
@@ -568,4 +626,5 @@ def test_padding_saved_is_against_rows_as_long_as_the_longest_of_their_batch(pla
     assert 0 < report["padding_saved"] < 1
     # Each of 6 steps: "one" has batches of 4 rows, "two" one of 4 and one of 2 pairs in turn.
     assert [rows for *_, rows in seen.steps] == [4, 4, 4, 2, 4, 4, 4, 2, 4, 4, 4, 2]
-    assert report["rows"] == sum(rows for *_, rows in seen.steps) == 42
+    assert report["row_passes"] == sum(rows for *_, rows in seen.steps) == 42
+    assert report["rows"] == 12 + 6

@@ -15,7 +15,7 @@ from recorder import Place, Recorder, Update, interrupt_after, make_place
 from weft.checkpoints.state import optimizer_tensors, restore_optimizer
 from weft.errors import ConfigError
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import loop
+from weft.training import state
 from weft.training.interrupt import Interrupted
 
 
@@ -38,7 +38,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(loop, "time", found)
+    monkeypatch.setattr(state, "time", found)
     return found
 
 
@@ -116,8 +116,8 @@ def test_a_resumed_run_makes_the_updates_that_were_left_and_no_others(
     final = state_of(place, output)
     assert final is not None
     loss_history = place.report("through")["loss_history"]
-    assert final["loss_history"] == loss_history
-    for counted in ("tokens", "rows"):
+    assert final["losses"]["points"] == loss_history
+    for counted in ("tokens", "rows", "row_passes"):
         assert final[counted] == place.report("through")[counted]
 
 

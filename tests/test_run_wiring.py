@@ -110,7 +110,7 @@ def test_the_forward_pass_and_the_loss_are_computed_in_the_precision_asked_for(
         entered -= 1
 
     def forward(network: Network, batch: Any) -> Any:
-        if network.training:
+        if torch.is_grad_enabled():
             inside.append(bool(entered))
         return real_forward(network, batch)
 
@@ -118,8 +118,8 @@ def test_the_forward_pass_and_the_loss_are_computed_in_the_precision_asked_for(
     monkeypatch.setattr(Accelerator, "autocast", autocast)
     monkeypatch.setattr(Accelerator, "mixed_precision", property(lambda self: "bf16"))
     monkeypatch.setattr(Network, "forward", forward)
-    place.train({"a": place.task("a", 4)}, "half", training={"precision": "bf16"})
-    assert inside == [True, True]
+    place.train({name: place.task(name, 4) for name in "ab"}, "half", training={"precision": "bf16"})
+    assert inside == [True] * 8  # two batches of each task are learned from, then compared
     assert place.report("half")["precision"] == "bf16"
 
 
@@ -311,7 +311,7 @@ def test_the_watcher_is_told_what_a_method_adds_and_that_measuring_takes_time(me
 
 
 def test_weights_of_a_task_alone_are_calibrated_by_its_dev_rows(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.training import loop
+    from weft.training import dev
 
     values = iter([(0.9, 0.1), (0.1, 0.9)])
 
@@ -322,7 +322,7 @@ def test_weights_of_a_task_alone_are_calibrated_by_its_dev_rows(place: Place, mo
             found[name] = replace(found[name], measures=measures)
         return found
 
-    monkeypatch.setattr(loop, "evaluate", scripted)
+    monkeypatch.setattr(dev, "evaluate", scripted)
     tasks = {name: place.task(name, 12, given) for name, given in (("a", "ab"), ("b", "aab"))}
     place.train(tasks, "alone", training={"epochs": 2, "choose_by": "a", "learning_rate": 1e-2})
     folder = place.folder / "alone" / "best" / "b"
@@ -446,6 +446,7 @@ DEFAULTS = {
     "max_grad_norm": 1.0,
     "loss_weights": "fixed",
     "conflict": "ignore",
+    "gradient_agreement": True,
     "max_dev_rows": 2000,
     "choose_by": "overall",
     "keep_best_per_task": True,

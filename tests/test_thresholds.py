@@ -25,7 +25,7 @@ from weft.targets.tags import BioTarget, TagsTarget
 from weft.tensors import Scores
 from weft.tokenization.examples import read_words
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.selection import gain_of, mean_loss, thin_out, with_floor
+from weft.training.selection import gain_of, thin_out, with_floor
 
 YES_NO = FittedLabel(LabelTarget(), ("no", "yes"), (1, 1))
 
@@ -426,8 +426,6 @@ def test_a_floor_is_the_commonest_answer_of_the_task_itself() -> None:
 def test_weights_are_chosen_by_the_overall_gain_or_by_one_tasks_value() -> None:
     entry = {"overall": 0.25, "dev": {"a": 0.5, "b": 0.75}}
     assert [gain_of(entry, name) for name in ("overall", "a", "b")] == [0.25, 0.5, 0.75]
-    assert mean_loss([(1, "a", 1.0), (2, "b", 5.0), (3, "a", 2.0)], "a") == 1.5
-    assert mean_loss([(1, "a", 1.0)], "b") is None
 
 
 @pytest.mark.parametrize(("size", "limit"), [(10, 3), (10, 9), (7, 1), (1000, 300)])

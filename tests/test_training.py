@@ -201,16 +201,16 @@ def test_pcgrad_differs_from_plain_training_and_leaves_the_heads_of_absent_tasks
 
 
 def test_pcgrad_projects_only_what_tasks_share(run: Train, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.training import loop
+    from weft.training import phase
 
     sizes: list[int] = []
-    real = loop.project_conflicts
+    real = phase.project_conflicts
 
     def spy(gradients: Any, generator: Any) -> Tensor:
         sizes.append(len(gradients[0]))
         return real(gradients, generator)
 
-    monkeypatch.setattr(loop, "project_conflicts", spy)
+    monkeypatch.setattr(phase, "project_conflicts", spy)
     settings = {"conflict": "pcgrad", "batch_size": 32, "loss_weights": "uncertainty"}
     network = load_network(run({"fox": FOX, "long": LONG}, training=settings))
     encoder = sum(parameter.numel() for parameter in network.encoder.parameters())
@@ -264,16 +264,16 @@ def test_a_run_stops_when_it_no_longer_gets_better(run: Train) -> None:
 def test_dev_rows_limits_only_what_is_looked_at_after_each_epoch(
     run: Train, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training import loop
+    from weft.training import dev
 
     seen: list[int] = []
-    real = loop.evaluate
+    real = dev.evaluate
 
     def spy(network: Any, rows: Any, intervals: bool = True) -> Any:
         seen.append(len(rows["fox"]))
         return real(network, rows, intervals=intervals)
 
-    monkeypatch.setattr(loop, "evaluate", spy)
+    monkeypatch.setattr(dev, "evaluate", spy)
     folder = run({"fox": FOX}, training={"max_dev_rows": 5})
     assert seen == [5]
     assert json.loads((folder / "report.json").read_text())["tasks"]["fox"]["result"]["rows"] == 28

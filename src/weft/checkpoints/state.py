@@ -27,11 +27,16 @@ def save_state(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, 
     """Write a state; the one before it is removed only when the new one is complete."""
     path = folder / f"state-{document['step']}.safetensors"
     write_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    text = json.dumps({**document, "format": FORMAT, "tensors": path.name})
-    write_atomically(folder / STATE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    save_document(folder, document)
     for old in folder.glob("state-*.safetensors"):
         if old != path:
             old.unlink()
+
+
+def save_document(folder: Path, document: Mapping[str, Any]) -> None:
+    """Write the plain data of a state whose tensors, those of the same step, are there already."""
+    text = json.dumps({**document, "format": FORMAT, "tensors": f"state-{document['step']}.safetensors"})
+    write_atomically(folder / STATE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def load_state(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
@@ -44,7 +49,7 @@ def load_state(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
             f"{folder} was started with another version of weft, whose unfinished runs this one cannot go on with; "
             "finish it with that version, or remove the folder and start anew"
         )
-    return document, read_file(folder / document["tensors"])
+    return document, read_file(folder / document.pop("tensors"))
 
 
 def remove_state(folder: Path) -> None:

@@ -62,6 +62,8 @@ class Training(Batching):
     """`fixed`: each task's `weight`; `uncertainty`: learned beside it (Kendall et al. 2018)."""
     conflict: Literal["ignore", "pcgrad"] = "ignore"
     """What to do where tasks' gradients point against each other (`pcgrad`: Yu et al. 2020)."""
+    gradient_agreement: bool = True
+    """Whether to measure after each epoch how far the tasks' gradients point the same way."""
     max_dev_rows: Annotated[int, Field(ge=1)] = 2000
     """Most dev rows per task to look at after each epoch; the final report looks at all."""
     early_stopping_patience: Annotated[int, Field(ge=1)] | None = None

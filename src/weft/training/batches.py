@@ -23,11 +23,11 @@ def plan(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> l
     rng = random.Random(f"{seed} {epoch}")  # text seeds are hashed the same way on every machine
     rows = list(range(len(lengths)))
     rng.shuffle(rows)
-    batches = list(_cut(rows, lengths, batching))
+    batches = list(cut(rows, lengths, batching))
     if batching.group_by_length:
         windows = (batches[start : start + _WINDOW] for start in range(0, len(batches), _WINDOW))
         by_length = (sorted(chain.from_iterable(window), key=lengths.__getitem__) for window in windows)
-        batches = [batch for window in by_length for batch in _cut(window, lengths, batching)]
+        batches = [batch for window in by_length for batch in cut(window, lengths, batching)]
         rng.shuffle(batches)
     return batches
 
@@ -37,7 +37,7 @@ def count(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> 
     return len(plan(lengths, batching, seed, epoch))
 
 
-def _cut(rows: Iterable[int], lengths: Sequence[int], batching: Batching) -> Iterator[list[int]]:
+def cut(rows: Iterable[int], lengths: Sequence[int], batching: Batching) -> Iterator[list[int]]:
     """Batches of consecutive rows, each as full as may be."""
     most_rows, most_tokens = batching.batch_size or float("inf"), batching.batch_tokens or float("inf")
     batch: list[int] = []

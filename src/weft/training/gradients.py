@@ -59,6 +59,25 @@ def project_conflicts(gradients: Sequence[Tensor], generator: random.Random) -> 
     return total
 
 
+def compare_gradients(
+    network: nn.Module, parameters: Sequence[nn.Parameter], losses: Mapping[str, Iterable[Tensor]]
+) -> dict[str, float]:
+    """The `agreement` of the tasks' gradients on some parameters; no parameter has a gradient afterwards.
+
+    Args:
+        losses: the parts of each task's loss; the gradient of one is added before the next is asked for, so never
+            more than one batch is held.
+    """
+    network.zero_grad()
+    gradients = {}
+    for task, parts in losses.items():
+        for part in parts:
+            part.backward()
+        gradients[task] = collect(parameters)
+        network.zero_grad()
+    return agreement(gradients)
+
+
 def agreement(gradients: Mapping[str, Tensor]) -> dict[str, float]:
     """The cosine between the gradients, (P,) each, of every two tasks "a~b", in the order given.
 

@@ -58,9 +58,14 @@ from weft.targets.base.annotations import spans_in
 from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
+from weft.training.dev import BestWeights, DevRows
 from weft.training.initial import InitialValues, begin_vocabulary_heads
-from weft.training.loop import Loop, TrainingState
+from weft.training.loop import Loop
+from weft.training.plan import plan_phases
 from weft.training.progress import Callback, ProgressCallback
+from weft.training.state import TrainingState
+from weft.training.task_batches import TaskBatches
+from weft.training.weighting import LossWeights
 
 CONFIG, CACHE = "weft.toml", "cache"
 
@@ -182,13 +187,35 @@ class Run:
             repairs = Counter(one for part in vars(splits).values() for row in part for one in row.repairs)
             for said, count in repairs.items():
                 self.callback.note(f"{name}: {count:,} {said} (repair)")
-        torch.manual_seed(self.experiment.seed + self.accelerator.process_index)  # ranks drop out differently
+        torch.manual_seed(self.experiment.seed)
         try:
-            loop = Loop(self.network, self.data, self.experiment, self.folder, self.accelerator, self.callback)
-            return loop.run(resume)
+            return self._build_loop().run(resume)
         except WeftError:
             remove_if_untouched(self.folder)
             raise
+
+    def _build_loop(self) -> Loop:
+        network, settings = self.network.to(self.accelerator.device), self.experiment.training
+        batches = {
+            name: TaskBatches(network, name, splits.train, settings, self.experiment.seed)
+            for name, splits in self.data.items()
+        }
+        weights = LossWeights(
+            {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
+        )
+        return Loop(
+            network,
+            batches,
+            weights.to(self.accelerator.device),
+            plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()}),
+            DevRows(network, self.data, settings.max_dev_rows),
+            BestWeights(network, self.folder, settings.choose_by, settings.keep_best_per_task),
+            patience=settings.early_stopping_patience,
+            compares_gradients=settings.gradient_agreement,
+            folder=self.folder,
+            accelerator=self.accelerator,
+            callback=self.callback,
+        )
 
     def finish(self, state: TrainingState) -> None:
         """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
@@ -294,8 +321,8 @@ class Run:
             seconds=state.seconds,
             peak_memory_mib=peak_memory(),
             tokens=state.tokens,
-            rows=sum(len(splits.train) for splits in self.data.values()),
-            row_passes=state.rows,
+            rows=state.rows,
+            row_passes=state.row_passes,
             padding_saved=1 - state.tokens / state.padded,
             stopped=state.stopped,
             best=self._best(state),

@@ -36,9 +36,3 @@ def with_floor(results: Mapping[str, TaskResult], floor: Mapping[str, float]) ->
 def gain_of(entry: Mapping[str, Any], chosen: str) -> float:
     """The value of an evaluation by which weights are chosen."""
     return float(entry["overall"] if chosen == "overall" else entry["dev"][chosen])
-
-
-def mean_loss(loss_history: Sequence[tuple[int, str, float]], task: str) -> float | None:
-    """The mean loss of a task over a stretch of steps."""
-    values = [loss for _, name, loss in loss_history if name == task]
-    return sum(values) / len(values) if values else None

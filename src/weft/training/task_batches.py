@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -15,7 +15,7 @@ from weft.data.records import Example
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.tokenization.examples import TokenizedExample
-from weft.training.batches import plan
+from weft.training.batches import cut, plan
 
 
 class TaskBatches:
@@ -38,6 +38,11 @@ class TaskBatches:
     def position(self) -> tuple[int, int]:
         """Where the stream stands: epoch, and batch within it."""
         return self.epoch, self.index
+
+    @property
+    def rows_seen(self) -> int:
+        """How many different rows have been handed out."""
+        return len(self.dataset) if self.epoch else sum(map(len, self.batches[: self.index]))
 
     @property
     def lines(self) -> list[int]:
@@ -63,9 +68,11 @@ class TaskBatches:
         self.index += 1
         return self._batch(self.drawn)
 
-    def first(self, rows: int) -> Batch:
-        """The first rows of the file, without moving the stream."""
-        return self._batch(list(range(min(rows, len(self.dataset)))))
+    def first(self, rows: int) -> Iterator[tuple[Batch, float]]:
+        """The first rows of the file in batches, each with its share of them, without moving the stream."""
+        rows = min(rows, len(self.dataset))
+        for batch in cut(range(rows), self.rows.lengths, self.batching):
+            yield self._batch(batch), len(batch) / rows
 
     def _prepare(self, examples: Sequence[Example]) -> list[tuple[TokenizedExample, Tensor]]:
         """Each example as tokens, and its gold."""

@@ -1,0 +1,161 @@
+"""One phase of a run: which parameters learn, and one update of them after the other."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from weft.checkpoints.state import below, optimizer_tensors, prefixed, restore_optimizer
+from weft.config.experiment import TrainLayers
+from weft.model.network import Network
+from weft.tensors import Batch
+from weft.training.divergence import LearnedBatch, check_finite, total
+from weft.training.gradients import assign, collect, project_conflicts
+from weft.training.optimizer import adamw, parameter_groups
+from weft.training.plan import PhasePlan
+from weft.training.schedule import scale
+from weft.training.state import TrainingState
+from weft.training.task_batches import TaskBatches
+from weft.training.weighting import LossWeights
+
+Learned = Callable[[str, float, Batch], None]  # told of every batch: its task, its loss, and itself
+_COMPARED = 64  # rows of each task whose gradients are compared
+
+
+class PhaseRun:
+    """A network, its optimizer and the rows it learns from, ready for `update`."""
+
+    def __init__(
+        self,
+        network: Network,
+        weights: LossWeights,
+        batches: Mapping[str, TaskBatches],
+        plan: PhasePlan,
+        accelerator: Accelerator,
+    ) -> None:
+        self.network, self.weights, self.batches, self.plan = network, weights, batches, plan
+        self.accelerator = accelerator
+        self.losses = network.losses()
+        set_trainable(network, plan.train_layers)
+        self.parameters = {
+            **{name: p for name, p in network.named_parameters() if p.requires_grad},
+            **{f"weights.{name}": p for name, p in weights.named_parameters()},
+        }
+        self.optimizer = self._build_optimizer()
+        self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.model = accelerator.prepare(network)
+
+    def windows(self, epoch: int, begin: int) -> Iterator[list[str]]:
+        """The tasks of each update of an epoch, from the batch `begin` on."""
+        order, size = self.plan.orders[epoch], self.plan.batches_per_update
+        for start in range(begin, len(order), size):
+            yield [self.plan.tasks[task] for task in order[start : start + size]]
+
+    def update(self, window: Sequence[str], state: TrainingState, learned: Learned) -> None:
+        """One step of the optimizer from one batch of each task in the window."""
+        self._set_rates(state)
+        parameters = list(self.parameters.values())
+        shared = self._shared(window) if self.plan.pcgrad else []
+        apart: dict[str, Tensor] = {}
+        used: list[LearnedBatch] = []
+        self.optimizer.zero_grad()
+        for task in window:
+            batch, loss = self._backward(task, len(window))
+            used.append((task, self.batches[task].lines))
+            check_finite(f"the loss of task {task!r}", loss, state.step + 1, used[-1:])
+            if self.plan.pcgrad:  # gradients must be apart before they are summed, or there is nothing left to project
+                gradient = collect(shared)
+                apart[task] = apart[task] + gradient if task in apart else gradient
+                for parameter in shared:
+                    parameter.grad = None
+            learned(task, loss, batch)
+        if self.plan.pcgrad:
+            rng = random.Random(f"{self.plan.seed} {state.step}")
+            assign(shared, project_conflicts(list(apart.values()), rng))
+        check_finite("the gradient", self._clip(parameters), state.step, used)
+        self.optimizer.step()
+        check_finite("a weight", total(parameters), state.step, used)
+        state.updates += 1
+
+    def losses_of_first_rows(self, task: str) -> Iterator[Tensor]:
+        """The mean loss of a task's first rows in parts, a batch each, as large as in training."""
+        for batch, share in self.batches[task].first(_COMPARED):
+            moved = batch.to(self.accelerator.device)
+            with self.accelerator.autocast():
+                loss = self.losses[task](self.network(moved), moved)
+            yield loss * share
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that an exact continuation needs beside the plain state."""
+        found = {
+            **prefixed("network", self.network.state_dict()),
+            **prefixed("weights", self.weights.state_dict()),
+            **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
+            "rng": torch.get_rng_state(),
+        }
+        if torch.cuda.is_available():
+            found["rng_device"] = torch.cuda.get_rng_state()
+        return found
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what `tensors` gave."""
+        self.network.load_state_dict(below("network", tensors))
+        self.weights.load_state_dict(below("weights", tensors))
+        restore_optimizer(self.optimizer, self.parameters, below("optimizer", tensors))
+        torch.set_rng_state(tensors["rng"])
+        if "rng_device" in tensors and torch.cuda.is_available():
+            torch.cuda.set_rng_state(tensors["rng_device"])
+
+    def _build_optimizer(self) -> torch.optim.Optimizer:
+        groups = parameter_groups(
+            self.parameters.items(),
+            learning_rate=self.plan.learning_rate,
+            head_learning_rate=self.plan.head_learning_rate,
+            weight_decay=self.plan.weight_decay,
+            layer_decay=self.plan.layer_decay,
+            depth=self.network.encoder.config.num_hidden_layers,
+        )
+        return adamw(groups)
+
+    def _set_rates(self, state: TrainingState) -> None:
+        factor = scale(state.updates, self.plan.updates, self.plan.warmup_ratio, self.plan.lr_scheduler_type)
+        for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate * factor
+        state.learning_rate = self.optimizer.param_groups[0]["lr"]
+
+    def _shared(self, window: Sequence[str]) -> list[nn.Parameter]:
+        """The parameters that several tasks of the window read; a head of one task conflicts with nobody."""
+        own = {name: p for name, p in self.parameters.items() if not name.startswith("weights.")}
+        return [p for name, p in own.items() if len(self.network.tasks_of(name) & set(window)) > 1]
+
+    def _backward(self, task: str, share: int) -> tuple[Batch, float]:
+        """The next batch of a task and its loss, whose part of the gradient is there afterwards."""
+        batch = self.batches[task].next().to(self.accelerator.device)
+        with self.accelerator.autocast():
+            loss = self.losses[task](self.model(batch), batch)
+            extra = self.network.extra_loss(task)
+        whole = loss if extra is None else loss + extra
+        self.accelerator.backward(self.weights(task, whole) / share)
+        return batch, float(loss.detach())
+
+    def _clip(self, parameters: list[nn.Parameter]) -> float:
+        """Shorten the gradient where it is too long; what comes back is finite if all of it is."""
+        if self.plan.max_grad_norm:
+            return float(self.accelerator.clip_grad_norm_(parameters, self.plan.max_grad_norm))
+        return total(parameter.grad for parameter in parameters if parameter.grad is not None)
+
+
+def set_trainable(network: Network, layers: TrainLayers) -> None:
+    """Let the whole network learn, or of its encoder only the top `layers` blocks."""
+    network.requires_grad_(True)
+    if layers == "all":
+        return
+    encoder = network.encoder
+    encoder.requires_grad_(False)
+    blocks = list(encoder.blocks)
+    for block in blocks[max(0, len(blocks) - layers) :]:
+        block.requires_grad_(True)
