@@ -222,10 +222,10 @@ def test_pcgrad_projects_only_what_tasks_share(run: Train, files: Path, monkeypa
 def test_to_pcgrad_the_head_of_masked_words_belongs_to_the_tasks_that_mask(
     run: Train, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training import loop
+    from weft.training import phase
 
     sizes: list[int] = []
-    real = loop.project_conflicts
+    real = phase.project_conflicts
 
     def spy(gradients: Any, generator: Any) -> Tensor:
         sizes.append(len(gradients[0]))
