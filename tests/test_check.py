@@ -108,7 +108,9 @@ def test_all_missing_columns_are_named_with_the_nearest(tmp_path: Path) -> None:
 def test_a_text_in_place_of_the_header_is_not_shown(tmp_path: Path) -> None:
     long = "secret words of a patient, told to nobody but the doctor"
     write_both(tmp_path, rows(60, "t"), header=(long, "label"))
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "header")
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "label and 1 more")
+    write_both(tmp_path, rows(60, "t"), header=("secret", "calm"))
+    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "header?")
     (tmp_path / "train.csv").write_text(f'"{long}",urgent\nsecret\n')
     assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "line 2", "has 1 fields")
 

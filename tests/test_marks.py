@@ -271,10 +271,10 @@ def test_spans_that_are_none_are_told_what_they_are(cell: Any, content: Input, m
         (["O", "O", 3, "O"], WORDS, "word 3 has a int as its tag"),
         (["O", None, "O", "O"], WORDS, "word 2 has a NoneType as its tag"),
         (["O", "O", "O", " "], WORDS, "word 4 has a blank tag"),
-        (["O", "I-x", "O", "O"], WORDS, "word 2 has the tag 'I-x', which continues nothing"),
-        (["B-x", "I-y", "O", "O"], WORDS, "word 2 has the tag 'I-y', which continues nothing"),
-        (["O", "X-y", "O", "O"], WORDS, "word 2 has the tag 'X-y'; allowed: O, or B-"),
-        (["O", "B-", "O", "O"], WORDS, "word 2 has the tag 'B-'; allowed"),
+        (["O", "I-x", "O", "O"], WORDS, "word 2 has a tag with I-, which continues nothing"),
+        (["B-x", "I-y", "O", "O"], WORDS, "word 2 has a tag with I-, which continues nothing"),
+        (["O", "X-y", "O", "O"], WORDS, "word 2 has a text of 3 characters for its tag; allowed: O, or B-"),
+        (["O", "B-", "O", "O"], WORDS, "word 2 has a text of 2 characters for its tag; allowed"),
     ],
 )
 def test_tags_that_are_none_are_told_what_they_are(cell: Any, content: Input, message: str) -> None:

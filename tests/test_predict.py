@@ -311,7 +311,7 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
     assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(err.split())
     code, out, err = run("--input", source, "--task", "same")
     assert (code, out) == (1, "")
-    assert "in.csv: task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text" in err
+    assert "in.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text" in err
     pairs = write(tmp_path / "pairs.csv", {"sentence1": ["a fox"], "sentence2": ["a dog"]})
     code, out, err = run("--input", pairs)
     assert {*json.loads(out)} == {"sentence1", "sentence2", "same", "alike", *FLAGS}

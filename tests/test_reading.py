@@ -131,10 +131,10 @@ def test_a_header_alone_has_no_rows(tmp_path: Path, name: str, content: str) -> 
         ("rows.csv", f'id,text\n1,fine\n2,"{SECRET}\n3,fine\n', 3, "quote that is not closed"),
         ("rows.csv", f'id,text\n1,"a {SECRET}" b"\n', 2, "not doubled"),
         ("rows.csv", f"id,text\r1,{SECRET}\r", 1, "carriage return"),
-        ("rows.csv", f"id,text\n1,fine\n2,{SECRET},more\n", 3, "has 3 fields, but the header has 2: id, text; put a"),
-        ("rows.tsv", f"id\ttext\n{SECRET}\n", 2, "has 1 fields, but the header has 2: id, text; a field may hold"),
-        ("rows.csv", "\nid,text,id\n", 2, "names a column twice: id"),
-        ("rows.tsv", "id\tid\n", 1, "names a column twice: id"),
+        ("rows.csv", f"id,text\n1,fine\n2,{SECRET},more\n", 3, "has 3 fields, but the header has 2; put a"),
+        ("rows.tsv", f"id\ttext\n{SECRET}\n", 2, "has 1 fields, but the header has 2; a field may hold"),
+        ("rows.csv", "\nid,text,id\n", 2, "the header gives columns 1 and 3 one name"),
+        ("rows.tsv", "id\tid\n", 1, "the header gives columns 1 and 2 one name"),
         ("rows.jsonl", f'{{"text": "fine"}}\n{{"text": "{SECRET}\n', 2, "not valid JSON: .* at position"),
         ("rows.jsonl", f'["{SECRET}"]\n', 1, "holds a JSON list, but must hold an object"),
         ("rows.jsonl", f'\n"{SECRET}"\n', 2, "holds a JSON str, but must hold an object"),
@@ -172,7 +172,7 @@ def test_rows_before_a_broken_one_are_read(tmp_path: Path) -> None:
             "rows.csv",
             f"id,message\n1,{SECRET}\n",
             2,
-            "has no value, but a text is needed; the columns are: id, message",
+            "has no value, but a text is needed; its columns are: id, message",
         ),
         ("rows.jsonl", f'{{"text": "fine"}}\n{{"other": "{SECRET}"}}', 2, "has no value"),
         ("rows.jsonl", '{"text": null}', 1, "has no value"),
@@ -204,7 +204,7 @@ def test_damaged_parquet_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "rows.parquet")
-    assert "twice: text" in str(fault_of(tmp_path / "rows.parquet"))
+    assert "columns 1 and 2 one name" in str(fault_of(tmp_path / "rows.parquet"))
 
 
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
@@ -230,6 +230,6 @@ def test_a_file_that_may_not_be_opened_is_refused(tmp_path: Path, monkeypatch: p
 def test_a_file_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('"my chest hurts since Tuesday and my brother drove me",urgent\n"all is well",calm\n')
-    with pytest.raises(DataError, match=r"\(of 52 characters\), urgent") as caught:
+    with pytest.raises(DataError, match="its 2 columns are not shown") as caught:
         list(read_column(path, "text"))
-    assert "chest" not in str(caught.value)
+    assert not {"chest", "urgent"} & set(str(caught.value).split())

@@ -93,5 +93,5 @@ def test_the_folder_of_a_root_is_walked_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_kind_that_is_no_text_is_a_fault_like_any_other() -> None:
-    with pytest.raises(ConfigError, match=r"shapes.a: kind \['circle'\] is not one of: circle, square"):
+    with pytest.raises(ConfigError, match=r"shapes.a: kind a list of 1 is not one of: circle, square"):
         parse(Drawing, {"shapes": {"a": {"kind": ["circle"]}}})

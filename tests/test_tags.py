@@ -149,11 +149,11 @@ def test_what_continues_nothing_begins_a_span_and_what_is_unknown_is_outside(
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        (["O", "I-x"], "word 2 has the tag 'I-x', which continues nothing; allowed: only after B- or I- of the same"),
-        (["B-x", "O", "E-x"], "word 3 has the tag 'E-x', which continues nothing"),
-        (["PER"], "word 1 has the tag 'PER'; allowed: O, or B-, I-, E-, S-, L-, U- and a label"),
-        (["O", "B-"], "word 2 has the tag 'B-'; allowed"),
-        (["z" * 41], "word 1 has the tag of 41 characters; allowed"),
+        (["O", "I-x"], "word 2 has a tag with I-, which continues nothing; allowed: only after B- or I- of the same"),
+        (["B-x", "O", "E-x"], "word 3 has a tag with E-, which continues nothing"),
+        (["PER"], "word 1 has a text of 3 characters for its tag; allowed: O, or B-, I-, E-, S-, L-, U- and a label"),
+        (["O", "B-"], "word 2 has a text of 2 characters for its tag; allowed"),
+        (["z" * 41], "word 1 has a text of 41 characters for its tag; allowed"),
     ],
 )
 def test_a_wrong_tag_is_named_with_its_word_and_what_is_allowed(tags: list[str], message: str) -> None:

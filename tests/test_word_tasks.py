@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import random
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -158,10 +159,10 @@ def marked(*spans: Any) -> Row:
 @pytest.mark.parametrize(
     ("task", "row", "messages"),
     [
-        (FOX, tagged("O", "I-wild", "O"), ["word 2 has the tag 'I-wild', which continues nothing", "needs B-"]),
-        (DOG, tagged("O", "I-wild", "O"), ["word 2 has the tag 'I-wild', which continues nothing"]),
-        (FOX, tagged("O", "wild", "O"), ["word 2 has the tag 'wild'; allowed: O, or B-, I-"]),
-        (FOX, tagged("O", SECRET * 5, "O"), ["word 2 has the tag of 55 characters; allowed"]),
+        (FOX, tagged("O", "I-wild", "O"), ["word 2 has a tag with I-, which continues nothing", "needs B-"]),
+        (DOG, tagged("O", "I-wild", "O"), ["word 2 has a tag with I-, which continues nothing"]),
+        (FOX, tagged("O", "wild", "O"), ["word 2 has a text of 4 characters for its tag; allowed: O, or B-, I-"]),
+        (FOX, tagged("O", SECRET * 5, "O"), ["word 2 has a text of 55 characters for its tag; allowed"]),
         ({**FOX, "labels": ["wild", "tame"]}, tagged("O", "B-wilt", "O"), ["'wilt'", "is not one of: wild, tame"]),
         ({**DOG, "labels": ["wild", "tame"]}, tagged("B-tam", "O", "O"), ["did you mean 'tame'?"]),
         (FOX, tagged("O", "O"), ["there are 3 tokens, but 2 tags; each token needs one tag"]),
@@ -231,7 +232,7 @@ def test_a_conll_file_that_cannot_be_used_is_told_with_its_line(
     err, found = faults(FOX, f"{good}\n{text}", ".conll")
     for message in messages:
         assert message in err
-    assert any("line 24" in one.message or "line 25" in one.message for one in found)
+    assert any(re.search(r"lines? 2[45]", one.message) for one in found)
 
 
 @pytest.mark.parametrize("task", [FOX, DOG])
@@ -337,7 +338,7 @@ def test_the_command_tells_of_faults_and_mends(
     (tmp_path / "run.toml").write_text(f"encoder.from = '{small_encoder}'\n{lines}")
     monkeypatch.setenv("COLUMNS", "300")
     for arguments, code, words in (
-        ((), 1, "line 25, column 'tags': a word has the tag 'I-wild', which continues nothing"),
+        ((), 1, "line 25, column 'tags': a word has a tag with I-, which continues nothing"),
         (("--set", "tasks.t.repair=true"), 0, "3 tags that continued nothing, or were none (repair)"),
     ):
         monkeypatch.setattr(sys, "argv", ["weft", "check", str(tmp_path / "run.toml"), *arguments])

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import reprlib
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import distributions
@@ -172,7 +172,7 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
         return spec.model_validate(data, context=renamed)
     except ValidationError as error:
         messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
-        paths = [".".join(map(str, fault["loc"])) or "config" for fault in error.errors()]
+        paths = [_dotted(fault["loc"]) or "config" for fault in error.errors()]
         faults = [f"{path}: {message}" for path, message in zip(paths, messages, strict=True)]
         raise ConfigError(*faults) from None
 
@@ -195,11 +195,22 @@ def _fault(message: str) -> PydanticCustomError:
 
 
 def _short(value: Any) -> str:
+    """A choice as a message may show it; what is no choice may be rows of users' texts, and is only measured."""
+    if isinstance(value, Sized) and not isinstance(value, str):
+        return f"a {type(value).__name__} of {len(value):,}"
     try:
-        text = reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
+        text = repr(value)
     except ValueError:  # a number of thousands of digits
         text = f"a large {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= 60 else f"a {type(value).__name__} of {len(text):,} characters"
+
+
+def _dotted(path: Iterable[int | str]) -> str:
+    """The keys on the way to a fault; what cannot be a name may be a user's text, and is only measured."""
+    return ".".join(
+        str(key) if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key) else f"(a key of {len(key)} characters)"
+        for key in path
+    )
 
 
 def nearest(name: Any, allowed: Iterable[Any]) -> str:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from weft.checks.findings import SHOWN, WRONG, Finding, Part, may_be_text, share, without_long_values
+from weft.checks.findings import SHOWN, WRONG, Finding, Part, share
 from weft.corpus.loading import corpus_faults
 from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Gold, Input
+from weft.data.redact import shown_columns
 from weft.errors import DataError
-from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import read_input, reduce_rows
@@ -69,7 +69,7 @@ def _read_part(task: Task, place: str, file: str, base: Path) -> tuple[Part, lis
                 break
     except DataError as error:
         where = f"{path}, line {error.line}" if error.line else str(path)
-        said = without_long_values(str(error).removeprefix(f"{where}: "))
+        said = str(error).removeprefix(f"{where}: ")
         unread = "; what follows was not checked" if tokenized_example.lines else ""
         broken = [Finding("fault", place, f"{where}: {said}{unread}")]
     complete = bool(tokenized_example.rows) and not (broken or tokenized_example.hopeless or tokenized_example.absent)
@@ -84,7 +84,7 @@ class _Reading:
         self.task, self.path, self.column = task, path, task.gold_column()  # until a row says otherwise
         self.may_lack = path.suffix.lower() == ".jsonl"  # an object may leave out a key
         self.rows: list[Example] = []
-        self.lines, self.header = 0, list[str]()
+        self.lines, self.header, self.tabular = 0, list[str](), False
         self.blank, self.padded = list[int](), list[int]()
         self.absent: dict[str, list[int]] = defaultdict(list)  # by column
         self.texts: dict[tuple[str, str], list[int]] = defaultdict(list)  # by column and problem
@@ -98,7 +98,7 @@ class _Reading:
 
     def take(self, row: Row) -> None:
         self.lines += 1
-        self.header = self.header or list(row.columns)
+        self.header, self.tabular = self.header or list(row.columns), row.tabular
         self.column, columns = self.task.gold_column(row.columns), self.task.text_columns(row.columns)
         cell = row.columns.get(self.column)
         blank = cell is None or (isinstance(cell, str) and not cell.strip())
@@ -126,7 +126,7 @@ class _Reading:
             cell, repairs = target.repair(cell, known, self.column)
             gold = target.read(cell, known, self.column)
         except ValueError as error:
-            message = _anywhere(without_long_values(str(error)))
+            message = _anywhere(str(error))
             if not isinstance(cell, list):  # whether tags and spans are right depends on their text
                 self.refused[str(cell)] = message
             self.answers[self.column, message].append(line)
@@ -164,9 +164,8 @@ class _Reading:
 
     def _columns(self, name: str) -> str:
         """The columns there are, beside one that may be missing."""
-        if any(map(may_be_text, self.header)):
-            return "; the first line does not look like a header: write one"
-        return f"; its columns are: {', '.join(self.header)}{'' if name in self.header else nearest(name, self.header)}"
+        known = (name, self.column, *self.task.text_columns(self.header))
+        return f"; {shown_columns(self.header, known, self.tabular)}"
 
     def _wrong_answers(self, part: Part) -> Iterator[Finding]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN

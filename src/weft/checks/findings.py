@@ -5,7 +5,6 @@ No finding holds a text of the user: it gives files, lines and counts, and of la
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +16,6 @@ SEVERITIES: tuple[Severity, ...] = ("fault", "warning", "note")
 
 SHOWN = 5  # lines and labels named one by one before the rest are only counted
 WRONG = 20  # different wrong answers after which they are taken for another column, neither read on nor named
-_LONGEST = 40  # characters of a label or column name; what is longer may be somebody's text
 
 
 @dataclass(frozen=True)
@@ -51,23 +49,6 @@ class Part:
 def name_lines(numbers: Iterable[int]) -> str:
     """`line 3`, or `lines 2, 3, 5, 8, 9 … and 12 more`."""
     return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(map(str, ordered))}"
-
-
-def name_label(label: str) -> str:
-    """A label in quotes, unless it is so long that it may be a text."""
-    return f"(a label of {len(label)} characters)" if may_be_text(label) else repr(label)
-
-
-def may_be_text(value: str) -> bool:
-    """Whether a value is too long to be shown; a single plain word, such as a_label_of_many_words, may be longer."""
-    return len(value) > _LONGEST * (2 if re.fullmatch(r"[\w.?:/-]+", value, re.ASCII) else 1)
-
-
-def without_long_values(message: str) -> str:
-    """The message, quoted values and column lists left out where they may be somebody's text."""
-    short = re.sub(r"(the header has \d+): .*; ", r"\1; ", message, flags=re.DOTALL)
-    quoted = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
-    return re.sub(quoted, lambda m: f"(of {len(m[0]) - 2} characters)" if may_be_text(m[0][1:-1]) else m[0], short)
 
 
 def few(names: Iterable[str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from weft.checks.duplicates import agree
-from weft.checks.findings import SHOWN, WRONG, Finding, Part, few, name_label, without_long_values
+from weft.checks.findings import SHOWN, WRONG, Finding, Part, few
 from weft.data.records import Example
-from weft.spec import nearest
+from weft.data.redact import common_labels, nearest_name, shown_label
 from weft.targets import Target
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
@@ -26,6 +26,12 @@ def has_labels(task: Task, rows: Sequence[Example]) -> bool:
     return task.gold_column() not in task.text_columns() and 0 < kinds <= max(20, len(rows) // 2)
 
 
+def label_names(task: Task, rows: Sequence[Example]) -> frozenset[str]:
+    """The labels that findings may show: those that the config lists, and those that many rows have."""
+    target = task.target()
+    return common_labels(Counter(labels_of(target, rows))) | frozenset(target.labels)
+
+
 def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
     """Labels that dominate, are rare, cannot be learned or measured, or were never seen in training."""
     train, target = parts.get("train"), task.target()
@@ -37,16 +43,17 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
         advice = f"is {task.gold_column()!r} the right column? Its labels were not checked further"
         yield Finding("warning", f"tasks.{name}", f"{said}; {advice}")
         return
+    names = label_names(task, train.rows)
     if target.labels_rows:  # a text may hold any number of spans
-        yield from _unbalanced(train, counts)
+        yield from _unbalanced(train, counts, names)
     for label in target.labels:
         if label not in counts:
-            yield Finding("warning", f"tasks.{name}.labels", f"{name_label(label)} has no training row")
-    yield from _scarce(train, labels_of(target, train.rows), counts, LEARNABLE, "to learn")
+            yield Finding("warning", f"tasks.{name}.labels", f"{label!r} has no training row")
+    yield from _scarce(train, labels_of(target, train.rows), names, counts, LEARNABLE, "to learn")
     for part in (parts[split] for split in ("dev", "test") if split in parts):
         if part.rows and part.complete:
-            yield from _scarce(part, labels_of(target, part.rows), counts, MEASURABLE, "to measure")
-        yield from _unseen(part, target, counts)
+            yield from _scarce(part, labels_of(target, part.rows), names, counts, MEASURABLE, "to measure")
+        yield from _unseen(part, target, counts, names)
 
 
 def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
@@ -70,7 +77,7 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     """Labels of one file that differ only in writing, and rare ones that look like another with a slip."""
     if not has_labels(task, part.rows):
         return
-    target = task.target()
+    target, names = task.target(), label_names(task, part.rows)
     counts = Counter(labels_of(target, part.rows))
     first = {label: row.line for row in reversed(part.rows) for label in target.labels_in(row.gold)}
     written: dict[str, list[str]] = defaultdict(list)
@@ -80,30 +87,32 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     for rare in (label for label in counts if counts[label] < LEARNABLE):
         pairs += [(rare, other) for other in counts if counts[other] > 4 * counts[rare] and _slip(rare, other)]
     for pair in dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs):
-        said = " and ".join(f"{name_label(label)} ({counts[label]:,} rows)" for label in pair)
+        said = " and ".join(f"{shown_label(label, names)} ({counts[label]:,} rows)" for label in pair)
         yield part.finding("warning", f"labels that look alike: {said}; are they the same?", [first[pair[0]]])
 
 
-def _unbalanced(part: Part, counts: Counter[str]) -> Iterator[Finding]:
+def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Iterator[Finding]:
     rows = len(part.rows)
     rare = min(RARE, 0.25 / len(counts))  # with many labels, each has a small share by rights
     common = [name for name in counts if counts[name] > COMMON * rows] if len(counts) > 1 else []
     seldom = [name for name in counts if counts[name] < rare * rows]
     for names, said in ((common, f"over {COMMON:.0%} of the rows"), (seldom, f"under {100 * rare:.2g} % of the rows")):
         if names:
-            listed = few(f"{name_label(name)} {100 * counts[name] / rows:.1f} %" for name in sorted(names))
+            listed = few(f"{shown_label(name, shown)} {100 * counts[name] / rows:.1f} %" for name in sorted(names))
             yield part.finding("warning", f"unbalanced, {said} have: {listed}")
 
 
-def _scarce(part: Part, labels: Iterable[str], known: Counter[str], least: int, purpose: str) -> Iterator[Finding]:
+def _scarce(
+    part: Part, labels: Iterable[str], names: Collection[str], known: Counter[str], least: int, purpose: str
+) -> Iterator[Finding]:
     counts = Counter(labels)
     scarce = sorted((counts[label], label) for label in known if counts[label] < least)
     if scarce:
-        listed = few(f"{name_label(label)} ({count})" for count, label in scarce)
+        listed = few(f"{shown_label(label, names)} ({count})" for count, label in scarce)
         yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
 
 
-def _unseen(part: Part, target: Target, known: Counter[str]) -> Iterator[Finding]:
+def _unseen(part: Part, target: Target, known: Counter[str], names: Collection[str]) -> Iterator[Finding]:
     lines: dict[str, list[int]] = defaultdict(list)
     for row in part.rows:
         for label in target.labels_in(row.gold):
@@ -111,7 +120,7 @@ def _unseen(part: Part, target: Target, known: Counter[str]) -> Iterator[Finding
                 lines[label].append(row.line)
     shown = SHOWN if len(lines) <= WRONG else 0
     for label in sorted(lines)[:shown]:
-        said = f"label {name_label(label)} never occurs in training{without_long_values(nearest(label, known))}"
+        said = f"label {shown_label(label, names)} never occurs in training{nearest_name(label, names)}"
         yield part.finding("fault", f"{said} ({len(lines[label]):,} rows)", lines[label])
     rest = sorted(lines)[shown:]
     if rest:

@@ -105,8 +105,8 @@ def _count_table(name: str, task: Task, parts: dict[str, Part]) -> Table:
 
 
 def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
-    from weft.checks.findings import name_label
-    from weft.checks.labels import has_labels
+    from weft.checks.labels import has_labels, label_names
+    from weft.data.redact import shown_label
     from weft.tasks.base.examples import labels_of
 
     golds = [[row.gold for row in part.rows if isinstance(row.gold, float)] for part in parts.values()]
@@ -115,11 +115,13 @@ def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
         means = [f"{sum(some) / len(some):.2f}" if some else "" for some in golds]
         return [("scores", *ranges), ("mean", *means)]
     counts = [Counter(labels_of(task.target(), part.rows)) for part in parts.values()]
-    if not has_labels(task, [row for part in parts.values() for row in part.rows]):
+    rows = [row for part in parts.values() for row in part.rows]
+    if not has_labels(task, rows):
         return [("different answers", *(f"{len(some):,}" for some in counts))]
     total: Counter[str] = sum(counts, Counter())
     labels = [label for label, _ in total.most_common()]
-    listed = [(name_label(label), *(f"{some[label]:,}" for some in counts)) for label in labels[:_SHOWN]]
+    names = label_names(task, rows)
+    listed = [(shown_label(label, names), *(f"{some[label]:,}" for some in counts)) for label in labels[:_SHOWN]]
     rest = labels[_SHOWN:]
     more = (f"… {len(rest)} more labels", *(f"{sum(some[label] for label in rest):,}" for some in counts))
     return [*listed, more] if rest else listed

@@ -32,7 +32,7 @@ TrainLayers = Annotated[Literal["all"] | int, BeforeValidator(_layers)]
 
 def _plain_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
-        raise ValueError(f"a task's name has letters, digits, - and _ only; received {name!r}")
+        raise ValueError("a task's name has letters, digits, - and _ only")
     if name in ("overall", "truncated"):  # `best/overall`, and the column that says which texts were cut
         raise ValueError(f"{name!r} has a meaning of its own; give the task another name")
     return name

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from weft.data.redact import shown_value
+
 WordSpan = tuple[int, int, str]  # words [start, end) and their label
 Scheme = Literal["bio", "plain"]
 
@@ -80,11 +82,14 @@ def _parse(tag: str) -> tuple[str, str]:
     return letter, label or UNNAMED
 
 
-def _complaint(place: int, tag: str, letter: str) -> str:
-    shown = repr(tag) if len(tag) <= 40 else f"of {len(tag)} characters"
+def _complaint(position: int, tag: str, letter: str) -> str:
+    """What is wrong with a tag, without quoting it: where columns are swapped, it is a word of a text."""
     if letter == "?":
-        return f"word {place + 1} has the tag {shown}; allowed: {_ALLOWED}"
+        return (
+            f"word {position + 1} has {shown_value(tag)} for its tag; allowed: {_ALLOWED}. Are words and tags in each "
+            "other's column?"
+        )
     return (
-        f"word {place + 1} has the tag {shown}, which continues nothing; allowed: only after B- or I- of the same "
-        "label. A span that begins here needs B-"
+        f"word {position + 1} has a tag with {tag[0]}-, which continues nothing; allowed: only after B- or I- of the "
+        "same label. A span that begins here needs B-"
     )

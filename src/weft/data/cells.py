@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from weft.data.formats import Row, holds_half_character, shown_columns
+from weft.data.formats import Row, holds_half_character
+from weft.data.redact import shown_columns
 from weft.errors import DataError
-from weft.spec import nearest
 
 
 def is_blank(cell: Any) -> bool:
@@ -14,12 +15,11 @@ def is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def get_cell(row: Row, column: str) -> Any:
-    """The cell of a column that must exist."""
+def get_cell(row: Row, column: str, known: Collection[str] = ()) -> Any:
+    """The cell of a column that must exist; `known` are others that the config names."""
     if column not in row.columns:
         raise DataError(
-            f"has no column {column!r}; its columns are: {shown_columns(row.columns)}{nearest(column, row.columns)}",
-            line=row.line,
+            f"has no column {column!r}; {shown_columns(row.columns, (column, *known), row.tabular)}", line=row.line
         )
     return row.columns[column]
 

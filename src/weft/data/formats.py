@@ -9,10 +9,11 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weft.data.redact import shown_columns, shown_value
 from weft.errors import DataError
 
 
@@ -22,6 +23,7 @@ class Row:
 
     line: int
     columns: dict[str, Any]
+    tabular: bool = field(default=False, compare=False)  # whether a header names the columns of all rows at once
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -34,21 +36,13 @@ def read_rows(path: Path) -> Iterator[Row]:
     return reader(path)
 
 
-def shown_columns(names: Iterable[str]) -> str:
-    """Column names as a message may show them; without a header, a name may be somebody's text and is only counted."""
-    return ", ".join(
-        name if len(name) <= 40 and name.count(" ") < 4 else f"(of {len(name)} characters)" for name in names
-    )
-
-
 def read_column(path: Path, column: str) -> Iterator[str]:
     """The texts of one column, which every row must have."""
     for row in read_rows(path):
         value = row.columns.get(column)
         if not isinstance(value, str):
-            found = "no value" if value is None else f"a value of type {type(value).__name__}"
             raise DataError(
-                f"has {found}, but a text is needed; the columns are: {shown_columns(row.columns)}",
+                f"has {shown_value(value)}, but a text is needed; {shown_columns(row.columns, (column,), row.tabular)}",
                 file=path,
                 line=row.line,
                 column=column,
@@ -150,7 +144,8 @@ def _read_csv(path: Path) -> Iterator[Row]:
         if header is None:
             header = _check_header(fields, path, begins)
         else:
-            yield Row(begins, _match(header, fields, path, begins, "put a field with commas or quotes into quotes"))
+            cells = _match(header, fields, path, begins, "put a field with commas or quotes into quotes")
+            yield Row(begins, cells, tabular=True)
 
 
 def _read_tsv(path: Path) -> Iterator[Row]:
@@ -164,7 +159,8 @@ def _read_tsv(path: Path) -> Iterator[Row]:
         if header is None:
             header = _check_header(fields, path, number)
         else:
-            yield Row(number, _match(header, fields, path, number, "a field may hold neither tabs nor line ends"))
+            cells = _match(header, fields, path, number, "a field may hold neither tabs nor line ends")
+            yield Row(number, cells, tabular=True)
 
 
 def _read_conll(path: Path) -> Iterator[Row]:
@@ -184,7 +180,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         for batch in file.iter_batches(batch_size=1024):
             for columns in batch.to_pylist():
                 number += 1
-                yield Row(number, columns)
+                yield Row(number, columns, tabular=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"is not a readable Parquet file ({type(error).__name__}); copy or write it anew", file=path
@@ -192,16 +188,17 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 
 
 def _check_header(fields: list[str], path: Path, line: int | None = None) -> list[str]:
-    doubled = sorted({name for name in fields if fields.count(name) > 1})
-    if doubled:
-        raise DataError(f"the header names a column twice: {shown_columns(doubled)}", file=path, line=line)
+    first: dict[str, int] = {}
+    for number, name in enumerate(fields, 1):
+        if first.setdefault(name, number) != number:
+            raise DataError(f"the header gives columns {first[name]} and {number} one name", file=path, line=line)
     return fields
 
 
 def _match(header: list[str], fields: list[str], path: Path, line: int, remedy: str) -> dict[str, Any]:
     if len(fields) != len(header):
         raise DataError(
-            f"has {len(fields)} fields, but the header has {len(header)}: {shown_columns(header)}; {remedy}",
+            f"has {len(fields)} fields, but the header has {len(header)}; {remedy}",
             file=path,
             line=line,
         )

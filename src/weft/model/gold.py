@@ -11,10 +11,10 @@ from pathlib import Path
 from weft.corpus.loading import CorpusLoader, corpus_faults
 from weft.data.formats import Row
 from weft.data.records import Example
+from weft.data.redact import nearest_name
 from weft.data.tables import RowSource, open_rows
 from weft.errors import DataError
 from weft.model.inputs import choose_columns, first_row, left_out
-from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import read_example
@@ -45,7 +45,7 @@ def read_gold(
     gold = _read_labelled(labelled, rows, source) if labelled else GoldRows()
     for name, task in raw.items():
         _read_raw(name, task, data, corpora, gold)
-    notes = left_out(gold.problems, gold.columns, source, refuse=all_needed or not gold.examples)
+    notes = left_out(gold.problems, gold.columns, tasks, source, refuse=all_needed or not gold.examples)
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
 
@@ -84,7 +84,7 @@ def _read_row(task: Task, row: Row, source: Path) -> list[Example]:
 def _no_answers(name: str, column: str, columns: Mapping[str, None]) -> str:
     if column in columns:
         return f"no row has an answer for the task {name!r} (column {column!r})"
-    return f"task {name!r} has its answers in the column {column!r}{nearest(column, columns)}"
+    return f"task {name!r} has its answers in the column {column!r}{nearest_name(column, columns)}"
 
 
 def _read_raw(name: str, task: CorpusTask, data: RowSource, corpora: CorpusLoader, gold: GoldRows) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from weft.data.formats import Row, read_rows, read_stream, shown_columns
+from weft.data.formats import Row, read_rows, read_stream
 from weft.data.records import Input
+from weft.data.redact import shown_columns
 from weft.errors import ConfigError, DataError
 from weft.model.network import Network
 from weft.spec import nearest
@@ -99,10 +100,19 @@ def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, Col
     return able, problems
 
 
-def left_out(problems: Sequence[str], columns: Iterable[str], source: Path, *, refuse: bool) -> list[str]:
+def left_out(
+    problems: Sequence[str],
+    columns: Collection[str],
+    tasks: Mapping[str, Task],
+    source: Path,
+    *,
+    refuse: bool,
+    tabular: bool = False,
+) -> list[str]:
     """A note about each task that cannot be served, or where that is refused one error about all of them."""
     if problems and refuse:
-        raise DataError(f"{'; '.join(problems)}; the columns are: {shown_columns(columns)}", file=source)
+        known = [name for task in tasks.values() for name in (*task.text_columns(columns), task.gold_column(columns))]
+        raise DataError(f"{'; '.join(problems)}; {shown_columns(columns, known, tabular)}", file=source)
     return [f"left out: {problem}" for problem in problems]
 
 
@@ -123,8 +133,9 @@ def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: Columns) ->
 
 def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
     first, rows = first_row(read_rows(file), file)
-    columns, problems = choose_columns(first, {name: network.tasks[name] for name in names})
-    notes = left_out(problems, first.columns, file, refuse=all_needed or not columns)
+    tasks = {name: network.tasks[name] for name in names}
+    columns, problems = choose_columns(first, tasks)
+    notes = left_out(problems, first.columns, tasks, file, refuse=all_needed or not columns, tabular=first.tabular)
     notes += [
         f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
         for name in first.columns

@@ -113,7 +113,7 @@ class Task(TaskFiles, root=True):
     def read(self, row: Row) -> Example | None:
         """The example in a row, None where its answer is blank; raises DataError with line and column."""
         column = self.gold_column(row.columns)
-        cell = get_cell(row, column)
+        cell = get_cell(row, column, self.text_columns(row.columns))
         if is_blank(cell):
             return None
         input, target = self.read_input(row), self.target()

@@ -95,6 +95,8 @@ def train(
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
     if isinstance(config, Mapping):
         experiment, name, home = parse_experiment(dict(config), changes), "run", Path()
+    elif not isinstance(config, str | os.PathLike):
+        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is a {type(config).__name__}")
     else:
         experiment, name, home = read_experiment(Path(config), changes), Path(config).stem, Path(config).parent
     target = Path(output) if output is not None else default_output(name)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from weft.data.cells import is_blank
 from weft.data.records import Span
-from weft.spec import nearest
-
-_LONGEST_SHOWN = 40  # characters of a label in a message
+from weft.data.redact import nearest_name, shown_label
 
 
 def read_label(cell: Any, labels: Sequence[str]) -> str | None:
@@ -29,7 +27,9 @@ def read_label(cell: Any, labels: Sequence[str]) -> str | None:
 def check_label(label: str, labels: Sequence[str]) -> None:
     """Raise ValueError for a label that is not one of `labels`, if any are given."""
     if labels and label not in labels:
-        raise ValueError(f"label {shown_label(label)} is not one of: {', '.join(labels)}{nearest(label, labels)}")
+        raise ValueError(
+            f"label {shown_label(label, labels)} is not one of: {', '.join(labels)}{nearest_name(label, labels)}"
+        )
 
 
 def check_labels(spans: tuple[Span, ...], labels: Sequence[str]) -> tuple[Span, ...]:
@@ -37,8 +37,3 @@ def check_labels(spans: tuple[Span, ...], labels: Sequence[str]) -> tuple[Span, 
     for *_, label in spans:
         check_label(label, labels)
     return spans
-
-
-def shown_label(label: str, known: Iterable[str] = ()) -> str:
-    """A label as a message may show it, with the nearest one known; not where it is so long that it may be a text."""
-    return repr(label) + nearest(label, known) if len(label) <= _LONGEST_SHOWN else f"(of {len(label)} characters)"

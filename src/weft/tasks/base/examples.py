@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.data.dataset import Splits, StoredRows
-from weft.data.formats import Row, read_rows, shown_columns
+from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Input
+from weft.data.redact import common_labels, nearest_name, shown_columns, shown_label
 from weft.data.splits import normalise, split_off, subsample
 from weft.errors import DataError
-from weft.spec import nearest
 from weft.targets import Target
-from weft.targets.base.reading import shown_label
 from weft.tasks import Task
 
 _LONGEST_LABEL = 100
@@ -102,10 +102,11 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
     """The labelled rows of a file; rows whose answer is blank are passed over."""
     examples: list[Example] = []
     faults: list[str] = []
-    seen: dict[str, None] = {}  # columns, in order
+    seen, tabular = dict[str, None](), False  # columns, in order
     try:
         for row in read_rows(path):
             seen |= dict.fromkeys(row.columns)
+            tabular = row.tabular
             try:
                 example = read_example(task, row, path)
             except DataError as error:
@@ -122,10 +123,9 @@ def read_examples(name: str, task: Task, path: Path) -> list[Example]:
         raise DataError("\n".join(faults[:_SHOWN] + more))
     if not examples:
         column = task.gold_column(seen)
-        near = nearest(column, seen) if column not in seen else ""
         raise DataError(
-            f"holds no row with an answer for the task {name!r} (column {column!r}); its columns are: "
-            f"{shown_columns(seen) or 'none'}{near}",
+            f"holds no row with an answer for the task {name!r} (column {column!r}); "
+            f"{shown_columns(seen, (column, *task.text_columns(seen)), tabular)}",
             file=path,
         )
     return examples
@@ -171,7 +171,8 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"tasks.{name}.dev: {task.dev_share:.0%} of so few rows per label leaves none to choose by; "
             "name a dev file, or set a larger share aside"
         )
-    known = set(labels_of(target, splits.train))
+    counts = Counter(labels_of(target, splits.train))
+    known, names = set(counts), {*common_labels(counts), *target.labels}
     long = [label for label in known if len(label) > _LONGEST_LABEL]
     if long:
         raise DataError(
@@ -179,12 +180,18 @@ def check_splits(name: str, task: Task, splits: Splits) -> None:
             f"column {task.gold_column()!r} seems to hold texts; name the column of the labels"
         )
     for part, rows in (("dev", splits.dev), ("test", splits.test)):
-        unknown = sorted(set(labels_of(target, rows)) - known)
+        unknown = {label: example.line for example in reversed(rows) for label in target.labels_in(example.gold)}
+        unknown = {label: line for label, line in sorted(unknown.items()) if label not in known}
         if unknown:
             raise DataError(
                 f"tasks.{name}: the {part} rows have labels that never occur in training: "
-                f"{', '.join(shown_label(s, known) for s in unknown[:8])}; add training rows or mend the spelling"
+                f"{_shown_unknown(unknown, names)}; add training rows or mend the spelling"
             )
+
+
+def _shown_unknown(lines: Mapping[str, int], names: Collection[str]) -> str:
+    shown = [f"{shown_label(label, names)} in line {lines[label]}{nearest_name(label, names)}" for label in lines]
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8:,} more" if len(shown) > 8 else "")
 
 
 def labels_of(target: Target, rows: Sequence[Example]) -> Iterator[str]:

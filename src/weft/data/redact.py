@@ -1,0 +1,77 @@
+"""What a message may show of users' data: names, and never anything that could be a text.
+
+A cell, a label or a column name is quoted only where it is known to be a name: the config says it, it is a slip away
+from a name of the config, it is a label that many rows have, or it stands in a header that is known to be one. All else
+is described by its length and found by its line. A text of one word looks like a label and a first row like a header,
+so neither being short nor being one word makes a value a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from difflib import SequenceMatcher
+
+_LONGEST = 40  # characters of a name
+_MANY = 3  # rows that have a label, for it to be a name
+_COVERED = 0.9  # share of the answers that such labels make up; in a column of texts they are fewer
+_ALIKE = 0.75  # similarity of a name and a slip of it
+_SHORTEST_SLIP = 3  # characters; of two shorter words nobody can say that one is a slip of the other
+_LISTED = 20  # columns
+_USUAL_COLUMNS = frozenset(
+    ("id", "text", "text1", "text2", "sentence", "sentence1", "sentence2", "label", "labels", "score", "tokens", "tags")
+)  # what no first row of a file without header holds; words such as "question" may be labels
+
+
+def shown_label(label: str, names: Collection[str]) -> str:
+    """A label as a message may show it: itself where it is one of the names, or a slip of one; else its length."""
+    return repr(label) if label in names or nearest_name(label, names) else f"(of {_characters(label)})"
+
+
+def common_labels(counts: Mapping[str, int]) -> frozenset[str]:
+    """The labels that are names, by how many rows have each; none where the column looks like one of texts."""
+    common = {label: rows for label, rows in counts.items() if rows >= _MANY and len(label) <= _LONGEST}
+    covered = sum(common.values()) >= _COVERED * sum(counts.values())
+    return frozenset(common) if covered else frozenset()
+
+
+def shown_columns(columns: Collection[str], known: Collection[str], tabular: bool) -> str:
+    """What may be said of a file's columns, `known` being those that the config names; a clause of a message.
+
+    A header that holds a known column is one, and all its columns are names; the keys of an object may still be texts.
+    """
+    near = [name for wanted in known if wanted not in columns for name in columns if _is_slip(name, wanted)]
+    names = [name for name in columns if name in near or name in known or name in _USUAL_COLUMNS]
+    if not columns:
+        return "it has no columns"
+    if not names:
+        return f"its {len(columns):,} columns are not shown, since they may be texts; is its first line a header?"
+    if tabular:
+        names = [name for name in columns if len(name) <= _LONGEST]
+    others = len(columns) - len(names[:_LISTED])
+    more = f" and {others:,} more" if others else ""
+    return f"its columns are: {', '.join(names[:_LISTED])}{more}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def shown_value(value: object) -> str:
+    """What kind of thing a value is and how long, never what it says."""
+    if isinstance(value, str):
+        return f"a text of {_characters(value)}"
+    size = f" of {len(value):,}" if isinstance(value, list | tuple | dict | set) else ""
+    return "no value" if value is None else f"a value of type {type(value).__name__}{size}"
+
+
+def nearest_name(value: str, names: Iterable[str]) -> str:
+    """`; did you mean 'x'?` where the value is a slip of a name, else nothing."""
+    near = next((name for name in names if _is_slip(value, name)), None)
+    return f"; did you mean {near!r}?" if near is not None else ""
+
+
+def _is_slip(value: str, name: str) -> bool:
+    if not _SHORTEST_SLIP <= len(value) <= _LONGEST or abs(len(value) - len(name)) > len(name) // 2:
+        return False
+    matcher = SequenceMatcher(None, value.casefold(), name.casefold())
+    return matcher.real_quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
+
+
+def _characters(text: str) -> str:
+    return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
