@@ -231,7 +231,7 @@ def test_to_pcgrad_the_head_of_masked_words_belongs_to_the_tasks_that_mask(
         sizes.append(len(gradients[0]))
         return real(gradients, generator)
 
-    monkeypatch.setattr(loop, "project_conflicts", spy)
+    monkeypatch.setattr(phase, "project_conflicts", spy)
     (files / "raw.txt").write_text("the quick brown fox jumps over the lazy dog\n\n" * 20)
     masked = {"kind": "masked_words", "train": "raw.txt", "dev": 0.2}
     settings = {"conflict": "pcgrad", "batch_size": 64}
