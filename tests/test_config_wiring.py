@@ -246,9 +246,9 @@ def test_a_task_reads_as_many_tokens_as_it_says_and_the_encoder_takes(build: Any
 @pytest.mark.parametrize(("kept", "part"), [("head", "the the the"), ("tail", "dog dog dog"), ("head_tail", "both")])
 def test_the_part_of_a_text_that_stays_is_the_part_asked_for(build: Any, kept: str, part: str) -> None:
     network = build({"t": {"truncation": kept, "max_length": 8}})
-    whole = [network.tokenizer.encode([word], max_length=9)[0].ids[1:-1] for word in ("the", "dog")]
+    whole = [network.tokenizer.encode([word], max_length=9)[0].ids[1:-1].tolist() for word in ("the", "dog")]
     text = " ".join(["the"] * 20 + ["dog"] * 20)
-    inner = network.encode("t", [Input((text,))])[0].rows[0].ids[1:-1]
+    inner = network.encode("t", [Input((text,))])[0].rows[0].ids[1:-1].tolist()
     held = {"the the the": whole[0], "dog dog dog": whole[1], "both": whole[0] + whole[1]}[part]
     assert set(inner) == set(held)
 
@@ -341,8 +341,11 @@ def test_a_batch_of_pairs_keeps_its_segments_its_task_and_the_number_of_its_answ
     for number, tokenized_example in enumerate(tokenized):
         row = tokenized_example.rows[0]
         places = slice(int(batch.row_offsets[number]), int(batch.row_offsets[number]) + len(row.ids))
-        assert (batch.ids[places].tolist(), batch.segments[places].tolist()) == (row.ids, row.segments)
-        assert set(row.segments) == {0, 1}
+        assert (batch.ids[places].tolist(), batch.segments[places].tolist()) == (
+            row.ids.tolist(),
+            row.segments.tolist(),
+        )
+        assert set(row.segments.tolist()) == {0, 1}
     assert (batch.task, batch.outputs_per_example) == ("p", (1, 1))
 
 

@@ -264,8 +264,9 @@ def test_the_part_that_stays_of_a_pair_is_the_part_asked_for(
     (tokenized_example,) = task.encode([Input(pair)], tokenizer, 11)
     whole: list[Any] = [pair] if encode == "cross" else list(pair)
     expected = tokenizer.encode(whole, max_length=11, truncation=kept)
-    assert [row.ids for row in tokenized_example.rows] == [row.ids for row in expected]
-    assert [row.segments for row in tokenized_example.rows] == [row.segments for row in expected]
+    for row, whole_row in zip(tokenized_example.rows, expected, strict=True):
+        assert row.ids.tolist() == whole_row.ids.tolist()
+        assert np.array_equal(row.segments, whole_row.segments)
 
 
 # masked words

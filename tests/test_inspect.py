@@ -426,7 +426,8 @@ def test_hostile_words_that_were_not_read_stay_text(plain: Network) -> None:
 
 def values_by_hand(network: Network, task: str, text: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor]:
     """TokenizedExample, scores, embedded tokens as a leaf, and the attention of the last layer's first tokens."""
-    (tokenized_example,) = network.encode(task, [Input((text,))])
+    tokenizer, limit = network.tokenizer.with_offsets(), network.max_length(task)
+    (tokenized_example,) = network.tasks[task].encode([Input((text,))], tokenizer, limit)
     states, values, leaf = tensors_by_hand(network, task, (text,))
     return tokenized_example, values, leaf, states.attention[1].weights.detach().mean(1)
 
@@ -458,7 +459,7 @@ def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Netw
         starts, tokenized_example.rows, strict=True
     ):  # every copy of a token counts, also in a second window
         for place, (own, (begin, end)) in enumerate(zip(row.texts, row.offsets, strict=True)):
-            if own is None:
+            if own < 0:
                 special[row.ids[place]] += tokens[start + place]
             else:
                 (word,) = [one for one in attribution if one[0] <= begin and end <= one[1]]
@@ -473,7 +474,7 @@ def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Netw
         for word, row, place in zip(
             tokenized_example.by_word.word,
             tokenized_example.by_word.row.tolist(),
-            tokenized_example.by_word.place.tolist(),
+            tokenized_example.by_word.position.tolist(),
             strict=True,
         )
     ]
@@ -484,7 +485,7 @@ def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Netw
         float(weights[start + place])
         for start, row in zip(starts, tokenized_example.rows, strict=True)
         for place, own in enumerate(row.texts)
-        if own is None
+        if own < 0
     ]
     assert found.rows[0].special_attention == pytest.approx(sum(outside) / len(tokenized_example.rows), abs=1e-6)
     assert found.rows[0].windows == len(tokenized_example.rows)

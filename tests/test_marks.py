@@ -123,7 +123,9 @@ def test_nothing_moves_by_a_character(
     marked = data.draw(any_spans(len(words.char_starts), 4) if nested else disjoint_spans(len(words.char_starts)))
     expected = in_characters(marked, words.char_starts, words.char_ends)
     if given_words:  # as a file counts them, in tokens, of which the tokenizer may have dropped some
-        cell = [[words.numbers[first], words.numbers[last - 1] + 1, label] for first, last, label in marked]
+        number = {start: index for index, (start, _) in enumerate(places)}
+        starts = [number[start] for start in words.char_starts]
+        cell = [[starts[first], starts[last - 1] + 1, label] for first, last, label in marked]
         gold = task.target().read(cell, content, "entities")
     else:
         gold = task.target().read([[*one] for one in expected], content, "spans")
@@ -145,8 +147,8 @@ def test_plain_tags_come_back_for_every_word_that_has_a_token(
     assert [text[start:end] for start, end, _ in gold] == words
     assert [tag for *_, tag in gold] == tags
     (tokenized_example,) = task.encode([content], tiny_tokenizers[kind], 7)
-    kept = tokenized_example.words.numbers
-    assert there_and_back(task, content, gold, tokenized_example) == [gold[number] for number in kept]
+    kept = set(tokenized_example.words.char_starts)
+    assert there_and_back(task, content, gold, tokenized_example) == [one for one in gold if one[0] in kept]
 
 
 @pytest.mark.parametrize("options", [{"kind": "tagging", "scheme": "bio"}, {"kind": "spans"}], ids=["tagging", "spans"])
@@ -157,7 +159,7 @@ def test_words_that_the_tokenizer_drops_break_nothing(
     text, places = join_words(["\u200d", "fox", "\x00", "dog", "\x07"])
     content = Input((text,), words=places)
     (tokenized_example,) = task.encode([content], tiny_tokenizers["wordpiece"], 32)
-    assert tokenized_example.words.numbers == [1, 3]
+    assert list(tokenized_example.words.char_starts) == [places[1][0], places[3][0]]
     inside = [(places[1][0], places[3][1], "x")]  # begins and ends with what is there, and holds what is not
     assert there_and_back(task, content, inside, tokenized_example) == inside
     gone = [(places[2][0], places[2][1], "x")]
@@ -178,13 +180,15 @@ def test_a_long_text_is_read_in_windows_of_which_each_word_has_one_with_context(
     assert max(len(row.ids) for row in tokenized_example.rows) <= limit
     assert tokenized_example.dropped == 0
     whole = tiny_tokenizers["wordpiece"].encode([text], max_length=10**9, offsets=True)[0]
-    ids = [token for token, inside in zip(whole.ids, whole.texts, strict=True) if inside is not None]
-    assert [tokenized_example.rows[row].ids[place] for row, place in zip(found.row, found.place, strict=True)] == ids
-    for number, row, place in zip(found.word, found.row, found.place, strict=True):
-        start, end = tokenized_example.rows[row].offsets[place]
+    ids = whole.ids[whole.texts >= 0].tolist()
+    assert [tokenized_example.rows[row].ids[place] for row, place in zip(found.row, found.position, strict=True)] == ids
+    kept = tiny_tokenizers["wordpiece"].with_offsets()
+    (with_offsets,) = read_words([tokenized_example.input], kept, limit, overlap)
+    for number, row, place in zip(found.word, found.row, found.position, strict=True):
+        start, end = with_offsets.rows[row].offsets[place]
         assert places[number][0] <= start < end <= places[number][1]
     last = len(tokenized_example.rows) - 1
-    for row, place in zip(found.row, found.place, strict=True):  # never at an edge beyond which the text goes on
+    for row, place in zip(found.row, found.position, strict=True):  # never at an edge beyond which the text goes on
         assert row == 0 or place > 2
         assert row == last or place < len(tokenized_example.rows[row].ids) - 2
 

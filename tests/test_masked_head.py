@@ -258,8 +258,8 @@ def test_only_hidden_places_meet_the_vocabulary(
     batches: list[Any] = []
     taken = TaskBatches.next
 
-    def keep(self: TaskBatches, rank: int = 0, ranks: int = 1) -> Any:
-        batches.append(taken(self, rank, ranks))
+    def keep(self: TaskBatches) -> Any:
+        batches.append(taken(self))
         return batches[-1]
 
     monkeypatch.setattr(VocabularyHead, "forward", spy)

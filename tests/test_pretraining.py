@@ -33,7 +33,7 @@ from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask
-from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Callback
 from weft.training.run import load_source
@@ -298,7 +298,7 @@ def test_fillers_are_given_for_every_mask_the_likeliest_first(model: Path, comma
 def test_fillers_agree_with_the_plain_softmax_of_the_head(model: Path) -> None:
     network = load_network(model)
     tokenized = network.encode("words", [Example(("The [MASK] brown fox",), (), 1)])
-    place = tokenized[0].rows[0].ids.index(network.tokenizer.mask_id)
+    place = tokenized[0].rows[0].ids.tolist().index(network.tokenizer.mask_id)
     batch = network.collate("words", tokenized)
     with torch.no_grad():
         states = network.encoder(batch)
@@ -640,6 +640,10 @@ def test_a_corpus_that_changed_is_refused_on_resume(files: Path, train: Train) -
 # Joining tokenized parts
 
 
+def segments_of(row: TokenizedRow) -> list[int]:
+    return [0] * len(row) if row.segments is None else row.segments.tolist()
+
+
 @pytest.mark.parametrize("kind", ["wordpiece", "bytes", "unigram"])
 @given(
     first=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6),
@@ -652,10 +656,10 @@ def test_joined_parts_are_what_the_tokenizer_itself_gives(
     texts = [" ".join(one) for one in (first, second) if one]
     apart = [tokenizer.backend.encode(one, add_special_tokens=False) for one in texts]
     starts = [np.array([True, *(a != b for a, b in pairwise(one.word_ids))]) for one in apart]
-    ids, begins, segments = tokenizer.join([np.array(one.ids, np.int32) for one in apart], starts)
+    row, begins = tokenizer.join([np.array(one.ids, np.int32) for one in apart], starts)
     whole = tokenizer.backend.encode(*texts)
-    assert ids.tolist() == whole.ids
-    assert segments == whole.type_ids
+    assert row.ids.tolist() == whole.ids
+    assert segments_of(row) == whole.type_ids
     special = np.array(whole.special_tokens_mask, bool)
     assert not begins[special].any()
     assert begins[~special].tolist() == np.concatenate(starts).tolist()
@@ -680,9 +684,9 @@ def test_parts_are_joined_for_tokenizers_with_odd_or_no_special_tokens() -> None
         tokenizer = Tokenizer(backend)
         for texts in (["the quick fox"], ["the quick fox", "over"]):
             parts = [np.array(backend.encode(one, add_special_tokens=False).ids, np.int32) for one in texts]
-            ids, begins, segments = tokenizer.join(parts, [np.ones(len(part), bool) for part in parts])
+            row, begins = tokenizer.join(parts, [np.ones(len(part), bool) for part in parts])
             whole = backend.encode(*texts)
-            assert ids.tolist() == whole.ids
-            assert segments == whole.type_ids
+            assert row.ids.tolist() == whole.ids
+            assert segments_of(row) == whole.type_ids
             assert int(begins.sum()) == sum(map(len, parts))
-            assert len(begins) == len(ids)
+            assert len(begins) == len(row)

@@ -569,14 +569,17 @@ def test_a_word_is_read_as_in_the_window_that_holds_most_around_it(small_encoder
     network = build(small_encoder, t={**FOX, "stride": 8})
     text = " ".join(random.Random(1).choices(WORDS, k=300))
     (tokenized_example,) = network.encode("t", [Input((text,))])
+    (with_offsets,) = network.tasks["t"].encode(
+        [Input((text,))], network.tokenizer.with_offsets(), network.max_length("t")
+    )
     whole = score(network, {"t": [tokenized_example]})["t"].values
     for number in range(0, len(tokenized_example.rows), 4):
-        row = tokenized_example.rows[number]
+        row = with_offsets.rows[number]
         start, end = row.offsets[1][0], row.offsets[-2][1]
         (alone,) = network.encode("t", [Input((text[start:end],))])
-        assert alone.rows[0].ids == row.ids
+        assert alone.rows[0].ids.tolist() == row.ids.tolist()
         owned = tokenized_example.by_word.row == number
-        expected = score(network, {"t": [alone]})["t"].values[tokenized_example.by_word.place[owned] - 1]
+        expected = score(network, {"t": [alone]})["t"].values[tokenized_example.by_word.position[owned] - 1]
         torch.testing.assert_close(whole[torch.from_numpy(owned)], expected, atol=1e-5, rtol=1e-5)
 
 

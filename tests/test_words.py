@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby, pairwise
 
+import numpy as np
 import pytest
 import tokenizers
 from hypothesis import HealthCheck, assume, given, settings
@@ -14,7 +15,7 @@ from conftest import lines_run
 from weft.checkpoints.source import find_folder
 from weft.errors import ConfigError
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
-from weft.tokenization.windows import Window, cut_windows, owners
+from weft.tokenization.windows import Window, cut_windows, deciding_windows
 from weft.tokenization.words import Words, find_words, join_words, word_range
 
 KINDS = ("minilm", "wordpiece", "bytes", "unigram", "compatible")
@@ -49,11 +50,11 @@ def encode(tokenizer: Tokenizer, text: str) -> TokenizedRow:
 
 
 def check_order(words: Words) -> None:
-    assert len(words.char_starts) == len(words.char_ends) == len(words.tokens) == len(words.numbers)
+    assert len(words) == len(words.char_starts) == len(words.char_ends) == len(words.sizes) == len(words.tokens())
     assert all(start < end for start, end in zip(words.char_starts, words.char_ends, strict=True))
     assert all(end <= start for end, start in zip(words.char_ends, words.char_starts[1:], strict=False))
-    places = [place for tokens in words.tokens for place in tokens]
-    assert all(words.tokens)
+    places = [place for tokens in words.tokens() for place in tokens]
+    assert all(words.tokens())
     assert places == sorted(set(places))
 
 
@@ -88,11 +89,10 @@ def test_spans_of_the_tokenizers_words_survive_the_way_through_characters(
     row = encode(kinds[kind], text)
     words = find_words(row)
     check_order(words)
-    assert words.numbers == list(range(len(words.char_starts)))
-    assert sorted(place for tokens in words.tokens for place in tokens) == sorted(
+    assert sorted(place for tokens in words.tokens() for place in tokens) == sorted(
         place for _, _, places in row.word_groups() for place in places
     )
-    for start, end, tokens in zip(words.char_starts, words.char_ends, words.tokens, strict=True):
+    for start, end, tokens in zip(words.char_starts, words.char_ends, words.tokens(), strict=True):
         spans = [row.offsets[place] for place in tokens if row.offsets[place][0] < row.offsets[place][1]]
         assert (min(low for low, _ in spans), max(high for _, high in spans)) == (start, end)
     start = data.draw(st.integers(0, len(text)))
@@ -112,16 +112,14 @@ def test_spans_of_given_words_survive_the_way_through_characters(
     row = encode(kinds[kind], text)
     words = find_words(row, spans)
     check_order(words)
-    assert [(words.char_starts[i], words.char_ends[i]) for i in range(len(words.char_starts))] == [
-        spans[n] for n in words.numbers
-    ]
     by_hand: dict[int, list[int]] = {}
     for place, (start, end) in enumerate(row.offsets):
-        if row.texts[place] is not None and start < end:
+        if row.texts[place] >= 0 and start < end:
             for number, (low, high) in enumerate(spans):
                 if low <= start < high:
                     by_hand.setdefault(number, []).append(place)
-    assert dict(zip(words.numbers, words.tokens, strict=True)) == by_hand
+    assert list(zip(words.char_starts, words.char_ends, strict=True)) == [spans[number] for number in sorted(by_hand)]
+    assert words.tokens() == [by_hand[number] for number in sorted(by_hand)]
     if words.char_starts:
         check_round_trip(words, data)
 
@@ -130,22 +128,22 @@ def test_words_that_share_a_character_are_one(kinds: dict[str, Tokenizer]) -> No
     row = encode(kinds["compatible"], "so … yes")
     assert len(row.word_groups()) == 5
     words = find_words(row)
-    assert (words.char_starts, words.char_ends, words.tokens) == ([0, 3, 5], [2, 4, 8], [[1], [2, 3, 4], [5]])
+    assert [*words.char_starts, *words.char_ends] == [0, 3, 5, 2, 4, 8]
+    assert words.tokens() == [[1], [2, 3, 4], [5]]
 
 
 def test_given_words_of_which_the_tokenizer_keeps_nothing_are_left_out(kinds: dict[str, Tokenizer]) -> None:
     text, spans = join_words(["the", "\u200b", "", " ", "quick-fox", "\x00"])
     words = find_words(encode(kinds["minilm"], text), spans)
-    assert words.numbers == [0, 4]
-    assert words.tokens == [[1], [2, 3, 4]]
-    assert (words.char_starts, words.char_ends) == ([0, 9], [3, 18])
+    assert words.tokens() == [[1], [2, 3, 4]]
+    assert [*words.char_starts, *words.char_ends] == [0, 9, 3, 18]
 
 
 def test_tokens_of_no_given_word_are_left_out(kinds: dict[str, Tokenizer]) -> None:
     words = find_words(encode(kinds["minilm"], "the quick fox"), [(0, 3), (10, 13)])
-    assert (words.tokens, words.numbers) == ([[1], [3]], [0, 1])
+    assert words.tokens() == [[1], [3]]
     words = find_words(encode(kinds["minilm"], "quick-fox"), [(0, 5), (6, 9)])  # the dash starts where a word ends
-    assert words.tokens == [[1], [3]]
+    assert words.tokens() == [[1], [3]]
 
 
 def test_no_characters_and_blanks_between_words_hit_no_word(kinds: dict[str, Tokenizer]) -> None:
@@ -159,14 +157,15 @@ def test_no_characters_and_blanks_between_words_hit_no_word(kinds: dict[str, Tok
 
 def made_row(sizes: list[int | None], before: int = 1, after: int = 1) -> TokenizedRow:
     """A row of words of these many tokens (None: one token without a word) between special tokens."""
-    words: list[int | None] = [None] * before
+    words = [-1] * before
     for number, size in enumerate(sizes):
-        words += [None] if size is None else [number] * size
-    words += [None] * after
-    inner = range(before, len(words) - after)
-    ids = [1000 + place for place in range(len(words))]
-    texts = [0 if place in inner else None for place in range(len(words))]
-    return TokenizedRow(ids, [0] * len(ids), 7, [(place, place + 1) for place in range(len(words))], texts, words)
+        words += [-1] if size is None else [number] * size
+    words += [-1] * after
+    positions = np.arange(len(words), dtype=np.int32)
+    texts = np.where((positions >= before) & (positions < len(words) - after), 0, -1).astype(np.int8)
+    offsets = np.stack([positions, positions + 1], 1)
+    segments = (positions % 2).astype(np.uint8)
+    return TokenizedRow(1000 + positions, segments, 7, offsets, texts, np.array(words, np.int32))
 
 
 rows = st.builds(
@@ -178,13 +177,13 @@ rows = st.builds(
 
 
 def text_of(row: TokenizedRow, window: Window) -> list[int]:
-    return [place for place in window.places if row.texts[place] is not None]
+    return [place for place in window.positions.tolist() if row.texts[place] >= 0]
 
 
 def word_tokens(row: TokenizedRow) -> list[list[int]]:
     """The places of every word of the text, and of every token without a word."""
-    places = [place for place, text in enumerate(row.texts) if text is not None]
-    groups = groupby(places, lambda place: (row.words[place], place if row.words[place] is None else -1))
+    places = np.flatnonzero(row.texts >= 0).tolist()
+    groups = groupby(places, lambda place: (row.words[place], place if row.words[place] < 0 else -1))
     return [list(group) for _, group in groups]
 
 
@@ -194,15 +193,15 @@ def test_windows_cover_the_row_in_order_within_the_limit_and_cut_no_word_that_fi
     row: TokenizedRow, limit: int, overlap: int
 ) -> None:
     windows = cut_windows(row, limit, overlap)
-    special = [place for place, text in enumerate(row.texts) if text is None]
+    special = np.flatnonzero(row.texts < 0).tolist()
     room = limit - len(special)
-    assert {place for window in windows for place in window.places} == set(range(len(row.ids)))
+    assert {place for window in windows for place in window.positions.tolist()} == set(range(len(row.ids)))
     for window in windows:
-        assert len(window.row.ids) == len(window.places) <= limit
+        assert len(window.row) == len(window.positions) <= limit
         assert window.row.dropped == 0
         for name in ("ids", "segments", "offsets", "texts", "words"):
-            assert list(getattr(window.row, name)) == [getattr(row, name)[place] for place in window.places]
-        assert [place for place in window.places if row.texts[place] is None] == special
+            assert np.array_equal(getattr(window.row, name), getattr(row, name)[window.positions])
+        assert [place for place in window.positions if row.texts[place] < 0] == special
         text = text_of(row, window)
         assert text == list(range(min(text, default=0), max(text, default=-1) + 1))
         for word in word_tokens(row):
@@ -219,7 +218,7 @@ def test_neighbours_share_what_was_asked_for_and_the_last_window_is_full(
     windows = cut_windows(row, limit, overlap)
     assume(len(windows) > 1)
     sizes = [len(word) for word in word_tokens(row)]
-    room = limit - list(row.texts).count(None)
+    room = limit - np.count_nonzero(row.texts < 0)
     wanted = min(overlap, room // 2)
     texts = [text_of(row, window) for window in windows]
     for before, after in pairwise(texts):
@@ -235,14 +234,14 @@ def test_neighbours_share_what_was_asked_for_and_the_last_window_is_full(
 
 def owner_by_hand(row: TokenizedRow, windows: list[Window], place: int) -> int:
     """The window of one token, from the definition."""
-    if row.texts[place] is None:
+    if row.texts[place] < 0:
         return 0
     texts = [text_of(row, window) for window in windows]
     word = next(word for word in word_tokens(row) if place in word)
     holders = [number for number, text in enumerate(texts) if set(word) <= set(text)]
     if not holders:
         holders, word = [number for number, text in enumerate(texts) if place in text], [place]
-    everything = [place for place, text in enumerate(row.texts) if text is not None]
+    everything = np.flatnonzero(row.texts >= 0)
 
     def distance(number: int) -> float:
         text = texts[number]
@@ -259,27 +258,27 @@ def test_every_token_belongs_to_the_window_with_most_context_and_words_stay_toge
     row: TokenizedRow, limit: int, overlap: int
 ) -> None:
     windows = cut_windows(row, limit, overlap)
-    found = owners(row, windows)
-    assert len(found) == len(row.ids)
+    found = list(zip(*deciding_windows(row, windows), strict=True))
+    assert len(found) == len(row)
     for place, (number, inside) in enumerate(found):
-        assert windows[number].places[inside] == place
+        assert windows[number].positions[inside] == place
         assert windows[number].row.ids[inside] == row.ids[place]
         assert number == owner_by_hand(row, windows, place)
     for word in word_tokens(row):
-        if any(set(word) <= set(window.places) for window in windows):
+        if any(set(word) <= set(window.positions.tolist()) for window in windows):
             assert len({found[place][0] for place in word}) == 1
 
 
 def test_plain_windows_are_where_one_expects_them() -> None:
     row = made_row([1] * 10)
     windows = cut_windows(row, 6, 2)
-    assert [window.places for window in windows] == [
+    assert [window.positions.tolist() for window in windows] == [
         [0, 1, 2, 3, 4, 11],
         [0, 3, 4, 5, 6, 11],
         [0, 5, 6, 7, 8, 11],
         [0, 7, 8, 9, 10, 11],
     ]
-    assert [number for number, _ in owners(row, windows)] == [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 0]
+    assert deciding_windows(row, windows)[0].tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 0]
 
 
 @pytest.mark.parametrize("limit", [1, 2])
@@ -291,8 +290,8 @@ def test_a_window_without_room_for_text_is_refused(limit: int) -> None:
 def test_a_row_without_text_is_one_window() -> None:
     row = made_row([])
     windows = cut_windows(row, 2, 1)
-    assert [window.places for window in windows] == [[0, 1]]
-    assert owners(row, windows) == [(0, 0), (0, 1)]
+    assert [window.positions.tolist() for window in windows] == [[0, 1]]
+    assert [column.tolist() for column in deciding_windows(row, windows)] == [[0, 0], [0, 1]]
 
 
 def test_a_long_text_is_cut_without_losing_a_token_at_a_cost_that_grows_with_its_length(
@@ -301,7 +300,8 @@ def test_a_long_text_is_cut_without_losing_a_token_at_a_cost_that_grows_with_its
     def cut(times: int) -> int:
         row = encode(kinds["minilm"], "unbelievably quick foxes, naïveté! " * times)
         windows = cut_windows(row, 256, 64)
-        assert [windows[number].row.ids[inside] for number, inside in owners(row, windows)] == row.ids
-        return lines_run(lambda: owners(row, cut_windows(row, 256, 64)))
+        chosen = zip(*deciding_windows(row, windows), strict=True)
+        assert [windows[number].row.ids[inside] for number, inside in chosen] == row.ids.tolist()
+        return lines_run(lambda: deciding_windows(row, cut_windows(row, 256, 64)))
 
     assert cut(600) < 2.2 * cut(300)

@@ -16,10 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import groupby
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+Integers = Sequence[int] | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,10 @@ class Batch:
 _TENSORS = ("ids", "segments", "positions", "row_of", "row_offsets", "lengths")
 
 
-def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None, task: str = "") -> Batch:
+def pack(rows: Sequence[Integers], segments: Sequence[Integers | None] | None = None, task: str = "") -> Batch:
     """Lay rows of token ids end to end, equal lengths side by side.
 
-    Every row needs at least one token. Without `segments` every token is of segment 0.
+    Every row needs at least one token. Where a row has no `segments`, every token of it is of segment 0.
     """
     sizes = [len(row) for row in rows]
     if not sizes or min(sizes) == 0:
@@ -71,12 +76,10 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
     length = torch.tensor(sizes)
     packed_lengths = length[row]
     packed_offsets = packed_lengths.cumsum(0) - packed_lengths
-    ids = torch.tensor(list(chain.from_iterable(rows[i] for i in order)))
+    ids = torch.from_numpy(np.concatenate([rows[i] for i in order], dtype=np.int64))
     return Batch(
         ids=ids,
-        segments=torch.zeros_like(ids)
-        if segments is None
-        else torch.tensor(list(chain.from_iterable(segments[i] for i in order))),
+        segments=torch.zeros_like(ids) if segments is None else _pack_segments(segments, sizes, order),
         positions=torch.arange(len(ids)) - packed_offsets.repeat_interleave(packed_lengths),
         row_of=row.repeat_interleave(packed_lengths),
         row_offsets=torch.empty_like(row).scatter_(0, row, packed_offsets),
@@ -84,6 +87,14 @@ def pack(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
         runs=tuple((len(list(group)), size) for size, group in groupby(sizes[i] for i in order)),
         task=task,
     )
+
+
+def _pack_segments(segments: Sequence[Integers | None], sizes: Sequence[int], order: Sequence[int]) -> Tensor:
+    if all(segment is None for segment in segments):
+        return torch.zeros(sum(sizes), dtype=torch.long)
+    rows = ((segments[i], sizes[i]) for i in order)
+    parts = [np.zeros(size, np.int64) if row is None else row for row, size in rows]
+    return torch.from_numpy(np.concatenate(parts, dtype=np.int64))
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

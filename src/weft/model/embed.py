@@ -168,11 +168,11 @@ class TextEncoder:
             truncation=options.truncation,
             offsets=options.level != "sentence",
         )
-        if not all(row.ids for row in rows):
+        if not all(len(row) for row in rows):
             raise DataError("a text has no tokens: it is empty, and this tokenizer adds no special tokens")
         done: list[TextVectors | None] = [None] * len(rows)
         device = next(self.encoder.parameters()).device
-        for places in batches_by_length([len(row.ids) for row in rows], _BATCH_TOKENS):
+        for places in batches_by_length([len(row) for row in rows], _BATCH_TOKENS):
             chosen = [rows[place] for place in places]
             batch = pack([row.ids for row in chosen], [row.segments for row in chosen]).to(device)
             states = average_layers(self.encoder, batch, options.layers)
@@ -236,7 +236,8 @@ def describe(states: States, rows: Sequence[TokenizedRow], options: EmbedOptions
 
 def token_groups(row: TokenizedRow) -> list[tuple[int, int, list[int]]]:
     """Start, end and place of every token that is not special."""
-    return [(*row.offsets[place], [place]) for place, text in enumerate(row.texts) if text is not None]
+    positions = np.flatnonzero(row.texts >= 0).tolist()
+    return [(*row.offsets[position].tolist(), [position]) for position in positions]
 
 
 def mean_of_groups(states: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,8 +26,8 @@ from weft.model.network import Network
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
-from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation
-from weft.tokenization.windows import Window, cut_windows, owners
+from weft.tokenization.tokenizer import TokenizedRow
+from weft.tokenization.windows import Window, cut_windows, deciding_windows
 
 Heads = Literal["mean", "max"]
 Texts = tuple[str, ...]  # one text, or the two of a pair
@@ -170,15 +171,6 @@ class LeafConditioner(Conditioner):
         return self.inner.at_output(states)
 
 
-class _WithOffsets(Tokenizer):
-    """A tokenizer that always says where its tokens lie."""
-
-    def encode(
-        self, texts: Sequence[Text], *, max_length: int, truncation: Truncation = "head", offsets: bool = True
-    ) -> list[TokenizedRow]:
-        return super().encode(texts, max_length=max_length, truncation=truncation, offsets=True)
-
-
 @dataclass(frozen=True)
 class _Row:
     """The tokens of one row and the numbers of each, S of them."""
@@ -278,8 +270,7 @@ def check_layer(layer: int, depth: int) -> int:
 
 def encode_with_offsets(network: Network, task: str, input: Input, max_length: int) -> TokenizedExample:
     """One example exactly as its task reads it, with offsets."""
-    tokenizer = _WithOffsets(network.tokenizer.backend, network.tokenizer.settings)
-    return network.tasks[task].encode([input], tokenizer, max_length)[0]
+    return network.tasks[task].encode([input], network.tokenizer.with_offsets(), max_length)[0]
 
 
 def run_once(network: Network, task: str, tokenized_example: TokenizedExample, layer: int) -> Run:
@@ -347,16 +338,16 @@ def join_windows(
     A token has the attention of the window that decides about it, a special one the mean over all windows. What spoke
     for the answer is added up over all windows that a token is in.
     """
-    assert [window.row.ids for window in windows] == [row.ids for row in rows]
-    decides = owners(whole, windows)
-    looked, spoke = torch.zeros(len(whole.ids)), torch.zeros(len(whole.ids))
+    assert all(np.array_equal(window.row.ids, row.ids) for window, row in zip(windows, rows, strict=True))
+    special = torch.from_numpy(whole.texts < 0)
+    decides = torch.from_numpy(deciding_windows(whole, windows)[0])
+    looked, spoke = torch.zeros(len(whole)), torch.zeros(len(whole))
     for number, (window, shares, sums) in enumerate(zip(windows, attention, attribution, strict=True)):
-        spoke[window.places] += sums
-        for inside, place in enumerate(window.places):
-            if whole.texts[place] is None:
-                looked[place] += shares[inside] / len(windows)
-            elif decides[place] == (number, inside):
-                looked[place] = shares[inside]
+        positions = torch.from_numpy(window.positions)
+        spoke[positions] += sums
+        looked[positions] += torch.where(
+            special[positions], shares / len(windows), shares * (decides == number)[positions]
+        )
     return looked, spoke
 
 
@@ -372,8 +363,7 @@ def find_words(row: TokenizedRow, texts: Texts) -> list[Place]:
     """The words of a row, each with whole characters: what would part a mark from its letter is joined."""
     found: list[Place] = []
     for start, end, tokens in row.word_groups():
-        which = row.texts[tokens[0]]
-        assert which is not None
+        which = int(row.texts[tokens[0]])
         text = texts[which]
         last = found[-1] if found and found[-1].text == which else None
         while end < len(text) and continues(text, end):

@@ -159,7 +159,7 @@ def groups(
     for task in window[0]:
         inputs = [row[task] for row in window]
         tokenized = network.tasks[task].encode(inputs, tokenizer, network.max_length(task))
-        tokens = tuple(tuple(row.ids) for tokenized_example in tokenized for row in tokenized_example.rows)
+        tokens = tuple(row.ids.tobytes() for tokenized_example in tokenized for row in tokenized_example.rows)
         found.setdefault((network.conditioner.encoder_key(task), tokens), {})[task] = tokenized
     return list(found.values())
 

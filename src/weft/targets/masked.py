@@ -129,7 +129,8 @@ class FittedMasked(FittedTarget):
             return MaskedCounts(*sums) if sums else MaskedCounts()
         found = []
         for _, *rest in values[:count].tolist():  # what is told from beside serves learning only
-            fillers = [{"token": masked.spell(int(i)), "score": p} for i, p in zip(rest[top:], rest[:top], strict=True)]
+            tokens = [masked.vocabulary[int(i)] if i < len(masked.vocabulary) else None for i in rest[top:]]
+            fillers = [{"token": token, "score": p} for token, p in zip(tokens, rest[:top], strict=True)]
             found.append({"label": fillers[0]["token"], "score": rest[0], "fillers": fillers})
         return found
 

@@ -15,7 +15,7 @@ from weft.targets import Target
 from weft.targets.label import FittedLabel, LabelTarget
 from weft.tasks.base.corpus import CorpusTask
 from weft.tokenization.examples import TokenizedExample
-from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ class NextSentence(CorpusTask):
             if input.tokens is None:
                 row = next(written)
             else:
-                ids, _, segments = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
-                row = TokenizedRow(ids.tolist(), segments, 0)
+                row, _ = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
             found.append(TokenizedExample(input, [row]))
         return found
 

@@ -60,7 +60,7 @@ class Tagging(WordTask):
         return [{}, *plain, *decoders, {"subwords": "first"}, {"subword_pooling": "combined"}]
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
-        return len(tokenized_example.by_word.word)
+        return tokenized_example.by_word.count
 
     def build_features(self, width: int) -> Features:
         return SubWordFeatures()

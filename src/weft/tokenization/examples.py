@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.data.records import Input
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
-from weft.tokenization.windows import cut_windows, owners
+from weft.tokenization.windows import cut_windows, deciding_windows
 from weft.tokenization.words import Words, find_words
 
 Integers = NDArray[np.integer[Any]]
@@ -20,7 +19,7 @@ Integers = NDArray[np.integer[Any]]
 _WHOLE = 10**9  # tokens, so that nothing is cut
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SubWords:
     """Every token of every word of a text, in order: P tokens of U words.
 
@@ -29,13 +28,27 @@ class SubWords:
     """
 
     words: Words
-    word: NDArray[np.int64]  # (P,) the word each token belongs to
-    row: NDArray[np.int64]  # (P,) the row it is read in
-    place: NDArray[np.int64]  # (P,) and its place there
+    position: NDArray[np.int32]  # (P,) where each token is in the row it is read in
+    window: NDArray[np.int32] | None = None  # (P,) which row that is; None where there is only one
 
     def __len__(self) -> int:
         """The words."""
-        return len(self.words.char_starts)
+        return len(self.words)
+
+    @property
+    def count(self) -> int:
+        """The tokens, P."""
+        return len(self.position)
+
+    @property
+    def row(self) -> NDArray[np.int32]:
+        """The row each token is read in, (P,)."""
+        return np.zeros(self.count, np.int32) if self.window is None else self.window
+
+    @property
+    def word(self) -> NDArray[np.int64]:
+        """The word each token belongs to, (P,)."""
+        return np.repeat(np.arange(len(self.words)), self.words.sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,20 +56,24 @@ class MaskedTokens:
     """The M places of a row at which a token was masked."""
 
     places: Integers  # (M,)
-    gold: Integers | None  # (M,) what stood there, where that is known
-    spell: Callable[[int], str | None]  # the token of an id
-    outside: Integers | None = None  # (M, 2) the places beside each one's span
+    gold: Integers | None = None  # (M,) what stood there, where that is known
+    outside: Integers | None = None  # (M, 2) the positions beside each one's span
     offset: Integers | None = None  # (M,) how far into its span each one is
+    vocabulary: Sequence[str] = ()  # the token of every id, where somebody will read the answers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TokenizedExample:
     """An example as a task reads it."""
 
     input: Input
-    rows: list[TokenizedRow]
+    rows: Sequence[TokenizedRow]
     sub_words: SubWords | None = field(default=None)  # for tasks that ask about words
     masked: MaskedTokens | None = field(default=None)  # for tasks that ask what was masked
+
+    def without_offsets(self) -> TokenizedExample:
+        """The same without what is known about the characters of single tokens."""
+        return replace(self, rows=tuple(row.without_offsets() for row in self.rows))
 
     @property
     def dropped(self) -> int:
@@ -65,7 +82,8 @@ class TokenizedExample:
 
     @property
     def tokens(self) -> int:
-        return sum(len(row.ids) for row in self.rows)
+        """The tokens of all rows."""
+        return sum(len(row) for row in self.rows)
 
     @property
     def words(self) -> Words:
@@ -81,31 +99,21 @@ class TokenizedExample:
 
 def read_words(inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int, overlap: int) -> list[TokenizedExample]:
     """Single texts with all their words, in as many rows as that takes."""
-    whole = tokenizer.encode([one.texts[0] for one in inputs], max_length=_WHOLE, offsets=True)
-    return [_in_windows(input, row, max_length, overlap) for input, row in zip(inputs, whole, strict=True)]
+    whole = tokenizer.encode([input.texts[0] for input in inputs], max_length=_WHOLE, offsets=True)
+    tokenized = [_in_windows(input, row, max_length, overlap) for input, row in zip(inputs, whole, strict=True)]
+    return tokenized if tokenizer.keeps_offsets else [example.without_offsets() for example in tokenized]
 
 
 def number_words(tokenized: Sequence[TokenizedExample]) -> NDArray[np.int64]:
     """The word of each sub-word of several texts end to end, (P,), counted through."""
-    first = np.cumsum([0, *(len(tokenized_example.by_word) for tokenized_example in tokenized)])
-    return np.concatenate(
-        [tokenized_example.by_word.word + begin for tokenized_example, begin in zip(tokenized, first, strict=False)]
-    )
+    sizes = np.concatenate([example.words.sizes for example in tokenized])
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def _in_windows(input: Input, whole: TokenizedRow, max_length: int, overlap: int) -> TokenizedExample:
     words = find_words(whole, input.words)
-    if len(whole.ids) <= max_length:
-        places = list(chain.from_iterable(words.tokens))
-        return TokenizedExample(input, [whole], _sub_words(words, [0] * len(places), places))
+    if len(whole) <= max_length:
+        return TokenizedExample(input, (whole,), SubWords(words, words.positions))
     windows = cut_windows(whole, max_length, overlap)
-    owned = owners(whole, windows)
-    found = [owned[place] for place in chain.from_iterable(words.tokens)]
-    rows, places = [row for row, _ in found], [place for _, place in found]
-    return TokenizedExample(input, [window.row for window in windows], _sub_words(words, rows, places))
-
-
-def _sub_words(words: Words, rows: list[int], places: list[int]) -> SubWords:
-    sizes = np.array([len(tokens) for tokens in words.tokens], dtype=np.int64)
-    word = np.repeat(np.arange(len(sizes)), sizes)
-    return SubWords(words, word, np.array(rows, dtype=np.int64), np.array(places, dtype=np.int64))
+    window, position = (column[words.positions].astype(np.int32) for column in deciding_windows(whole, windows))
+    return TokenizedExample(input, tuple(window.row for window in windows), SubWords(words, position, window))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,46 +21,72 @@ Text = str | tuple[str, str]  # a text, or a pair of texts
 Truncation = Literal["head", "tail", "head_tail"]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizedRow:
-    """One text or pair as tokens.
+_NO_OFFSETS = np.empty((0, 2), np.int32)
+_NO_TEXTS = np.empty(0, np.int8)
+_NO_WORDS = np.empty(0, np.int32)
 
-    The last three are empty unless offsets were asked for. They have one entry per token; special tokens have no text
-    and no word, and the offset (0, 0). Offsets leave out blanks at either end, whatever the tokenizer counts to a
-    token, so that a token of blanks only covers no character.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenizedRow:
+    """One text or pair as T tokens, in as few bytes as may be: a run holds all its training rows like this.
+
+    The last three are empty unless offsets were asked for. Special tokens have no text and no word, which is -1, and
+    the offset (0, 0). Offsets leave out blanks at either end, whatever the tokenizer counts to a token, so that a token
+    of blanks only covers no character.
     """
 
-    ids: list[int]
-    segments: list[int]
+    ids: NDArray[np.int32]  # (T,)
+    segments: NDArray[np.uint8] | None  # (T,) 0 for the first text, 1 for the second of a pair; None where all are 0
     dropped: int  # tokens of the text that did not fit
-    offsets: Sequence[tuple[int, int]] = ()  # characters [start, end) of the text as the user wrote it
-    texts: Sequence[int | None] = ()  # 0 the first text, 1 the second of a pair
-    words: Sequence[int | None] = ()  # number of the word within its text
+    # characters [start, end) of the text as the user wrote it, (T, 2)
+    offsets: NDArray[np.int32] = field(default_factory=lambda: _NO_OFFSETS)
+    # 0 the first text, 1 the second of a pair, (T,)
+    texts: NDArray[np.int8] = field(default_factory=lambda: _NO_TEXTS)
+    # number of the word within its text, (T,)
+    words: NDArray[np.int32] = field(default_factory=lambda: _NO_WORDS)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, positions: NDArray[np.integer[Any]], dropped: int = 0) -> TokenizedRow:
+        """Some of the tokens as a row of their own."""
+        segments = None if self.segments is None else self.segments[positions]
+        columns = (self.offsets, self.texts, self.words) if len(self.texts) else ()
+        return TokenizedRow(self.ids[positions], segments, dropped, *(column[positions] for column in columns))
+
+    def without_offsets(self) -> TokenizedRow:
+        """The same tokens without what is known about their characters."""
+        return TokenizedRow(self.ids, self.segments, self.dropped)
 
     def word_groups(self) -> list[tuple[int, int, list[int]]]:
-        """Start, end (characters) and token places of every word, in order; needs offsets.
+        """Start, end (characters) and token positions of every word, in order; needs offsets.
 
         Words of blanks only, which byte-level tokenizers know, are left out.
         """
         groups: dict[tuple[int, int], list[int]] = {}
-        for place, (text, word) in enumerate(zip(self.texts, self.words, strict=True)):
-            if text is not None and word is not None:
-                groups.setdefault((text, word), []).append(place)
-        return [(*span, places) for places in groups.values() if (span := self._span(places))]
+        for position, key in enumerate(zip(self.texts.tolist(), self.words.tolist(), strict=True)):
+            if min(key) >= 0:
+                groups.setdefault(key, []).append(position)
+        offsets = self.offsets.tolist()
+        spans = ((_covered([offsets[position] for position in group]), group) for group in groups.values())
+        return [(*span, group) for span, group in spans if span is not None]
 
-    def _span(self, places: Sequence[int]) -> tuple[int, int] | None:
-        """The characters from the first to the last of these tokens that cover any."""
-        spans = [span for span in (self.offsets[place] for place in places) if span[0] < span[1]]
-        return (spans[0][0], spans[-1][1]) if spans else None
+
+def _covered(offsets: Sequence[Sequence[int]]) -> tuple[int, int] | None:
+    """The characters from the first to the last of these tokens that cover any."""
+    covering = [offset for offset in offsets if offset[0] < offset[1]]
+    return (covering[0][0], covering[-1][1]) if covering else None
 
 
 class Tokenizer:
     """A trained tokenizer. Truncation is chosen per call and always counted, never silent."""
 
-    def __init__(self, backend: tokenizers.Tokenizer, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, backend: tokenizers.Tokenizer, settings: Mapping[str, Any] | None = None, keeps_offsets: bool = False
+    ) -> None:
         backend.no_truncation()
         backend.no_padding()
-        self.backend = backend
+        self.backend, self.keeps_offsets = backend, keeps_offsets
         self.settings = settings  # tokenizer_config.json as it came, without which transformers lower-cases every text
         self._frames: dict[bool, list[tuple[int, int, int | None]]] = {}
 
@@ -67,6 +94,10 @@ class Tokenizer:
     def from_folder(cls, folder: Path) -> Tokenizer:
         """The tokenizer of a model folder, from `tokenizer.json` or from the older vocabulary files."""
         return cls(*read_folder(folder))
+
+    def with_offsets(self) -> Tokenizer:
+        """The same tokenizer, whose rows always know their characters."""
+        return Tokenizer(self.backend, self.settings, keeps_offsets=True)
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json`, and `tokenizer_config.json` where there was one, into a folder."""
@@ -77,31 +108,37 @@ class Tokenizer:
         """One more than the highest id, special and added tokens included."""
         return max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The token of every id, "" for ids without one."""
+        tokens = [""] * self.size
+        for token, id in self.backend.get_vocab(with_added_tokens=True).items():
+            tokens[id] = token
+        return tuple(tokens)
+
     @property
     def mask_id(self) -> int:
         """The id of the token that hides others."""
         named = (self.settings or {}).get("mask_token")
         named = named.get("content") if isinstance(named, dict) else named
-        found = (self.backend.token_to_id(name) for name in (named, "[MASK]", "<mask>") if name)
-        number = next((one for one in found if one is not None), None)
-        if number is None:
+        ids = (self.backend.token_to_id(name) for name in (named, "[MASK]", "<mask>") if name)
+        mask_id = next((id for id in ids if id is not None), None)
+        if mask_id is None:
             raise CheckpointError(
                 "this tokenizer has no mask token, so that no token can be masked; use another encoder"
             )
-        return number
+        return mask_id
 
     def join(
         self, parts: Sequence[NDArray[np.int32]], begins_word: Sequence[NDArray[np.bool_]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[int]]:
-        """Tokenized parts as one row: ids with the special tokens between, where words begin, and segments."""
-        pieces: list[Any] = []
-        starts: list[Any] = []
-        segments: list[int] = []
-        for number, segment, part in self._frame(len(parts) > 1):
-            pieces.append([number] if part is None else parts[part])
-            starts.append([False] if part is None else begins_word[part])
-            segments += [segment] * len(pieces[-1])
-        return np.concatenate(pieces).astype(np.int64), np.concatenate(starts).astype(bool), segments
+    ) -> tuple[TokenizedRow, NDArray[np.bool_]]:
+        """Tokenized parts as one row with the special tokens between, and which of its tokens begin a word, (T,)."""
+        frame = self._frame(len(parts) > 1)
+        ids = [np.array([id], np.int32) if part is None else parts[part] for id, _, part in frame]
+        begins = [np.array([False]) if part is None else begins_word[part] for *_, part in frame]
+        segments = np.repeat(np.array([segment for _, segment, _ in frame], np.uint8), [len(piece) for piece in ids])
+        row = TokenizedRow(np.concatenate(ids, dtype=np.int32), segments if segments.any() else None, 0)
+        return row, np.concatenate(begins, dtype=np.bool_)
 
     def specials(self, pair: bool) -> int:
         """How many special tokens a row of one text has, or a row of a pair."""
@@ -113,12 +150,12 @@ class Tokenizer:
         Learned from a short text, since only the tokenizer itself knows where its special tokens stand.
         """
         if pair not in self._frames:
-            found: list[tuple[int, int, int | None]] = []
+            frame: list[tuple[int, int, int | None]] = []
             row = self._short_row(pair)
-            for one in zip(row.ids, row.type_ids, row.sequence_ids, strict=True):
-                if one[2] is None or not found or found[-1][2] != one[2]:
-                    found.append(one)
-            self._frames[pair] = found
+            for token in zip(row.ids, row.type_ids, row.sequence_ids, strict=True):
+                if token[2] is None or not frame or frame[-1][2] != token[2]:
+                    frame.append(token)
+            self._frames[pair] = frame
         return self._frames[pair]
 
     def _short_row(self, pair: bool) -> Any:
@@ -145,6 +182,7 @@ class Tokenizer:
         if truncation not in get_args(Truncation):
             raise ConfigError(f"truncation {truncation!r} is not one of: {', '.join(get_args(Truncation))}")
         check_texts(texts)
+        offsets = offsets or self.keeps_offsets
         pairs = zip(texts, self.encodings(texts, offsets=offsets), strict=True)
         return [_fit(text, encoding, max_length, truncation, offsets) for text, encoding in pairs]
 
@@ -182,24 +220,35 @@ def refuse_bare_text(texts: Iterable[Text]) -> None:
 
 
 def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> TokenizedRow:
-    columns: list[Sequence[Any]] = [encoding.ids, encoding.type_ids]
+    segments = np.array(encoding.type_ids, np.uint8)
+    columns: tuple[NDArray[Any], ...] = ()
     if offsets:
-        columns += [_trimmed(encoding, text), encoding.sequence_ids, encoding.word_ids]
-    dropped = max(0, len(encoding.ids) - limit)
-    if dropped:
-        keep = kept_places(encoding.sequence_ids, limit, truncation)
-        columns = [[column[place] for place in keep] for column in columns]
-    ids, segments, *places = columns
-    return TokenizedRow(list(ids), list(segments), dropped, *places)
+        columns = (_trimmed(encoding, text), _numbers(encoding.sequence_ids, np.int8), _numbers(encoding.word_ids))
+    row = TokenizedRow(np.array(encoding.ids, np.int32), segments if segments.any() else None, 0, *columns)
+    dropped = max(0, len(row) - limit)
+    if not dropped:
+        return row
+    return row.take(kept_positions(_numbers(encoding.sequence_ids, np.int8), limit, truncation), dropped)
 
 
-def _trimmed(encoding: Any, text: Text) -> list[tuple[int, int]]:
-    """The offsets of all tokens without the blanks at their ends."""
+def _numbers(column: Sequence[int | None], kind: type[np.signedinteger[Any]] = np.int32) -> NDArray[Any]:
+    """A column of the library's, with -1 for None."""
+    return np.array([-1 if number is None else number for number in column], kind)
+
+
+def _trimmed(encoding: Any, text: Text) -> NDArray[np.int32]:
+    """The offsets of all tokens without the blanks at their ends, (T, 2)."""
     parts = text if isinstance(text, tuple) else (text,)
-    return [
-        span if part is None else _trim(parts[part], *span)
+    trimmed = [
+        span if part is None or _is_tight(parts[part], *span) else _trim(parts[part], *span)
         for part, span in zip(encoding.sequence_ids, encoding.offsets, strict=True)
     ]
+    return np.array(trimmed, np.int32).reshape(-1, 2)
+
+
+def _is_tight(text: str, start: int, end: int) -> bool:
+    """Whether characters neither begin nor end with a blank."""
+    return start < end and not (text[start].isspace() or text[end - 1].isspace())
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -207,22 +256,24 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     return end - len(inner), end - len(inner) + len(inner.rstrip())
 
 
-def kept_places(texts: Sequence[int | None], limit: int, truncation: Truncation) -> list[int]:
-    """The token places that stay when a row is cut to `limit` tokens: all special ones, and of each text a part."""
-    places: dict[int, list[int]] = {0: [], 1: []}
-    special: list[int] = []
-    for place, text in enumerate(texts):
-        (special if text is None else places[text]).append(place)
+def kept_positions(texts: NDArray[np.int8], limit: int, truncation: Truncation) -> NDArray[np.int64]:
+    """The tokens that stay when a row is cut to `limit`, ascending: all special ones, and of each text a part.
+
+    Args:
+        texts: the text of each token, (T,), -1 for special ones.
+    """
+    special, first, second = (np.flatnonzero(texts == text) for text in (-1, 0, 1))
     max_tokens = limit - len(special)
     if max_tokens < 1:
         raise ConfigError(f"max_length {limit} leaves no room for text beside {len(special)} special tokens")
-    shorter = min(len(places[0]), len(places[1]), max_tokens // 2)
-    sizes = (max_tokens - shorter, shorter) if len(places[0]) >= len(places[1]) else (shorter, max_tokens - shorter)
-    return sorted(special + _part(places[0], sizes[0], truncation) + _part(places[1], sizes[1], truncation))
+    shorter = min(len(first), len(second), max_tokens // 2)
+    sizes = (max_tokens - shorter, shorter) if len(first) >= len(second) else (shorter, max_tokens - shorter)
+    parts = (_part(first, sizes[0], truncation), _part(second, sizes[1], truncation))
+    return np.sort(np.concatenate([special, *parts]))
 
 
-def _part(places: list[int], size: int, truncation: Truncation) -> list[int]:
-    if size >= len(places):
-        return places
+def _part(positions: NDArray[np.int64], size: int, truncation: Truncation) -> NDArray[np.int64]:
+    if size >= len(positions):
+        return positions
     tail = {"head": 0, "tail": size, "head_tail": size // 2}[truncation]
-    return places[: size - tail] + places[len(places) - tail :]
+    return np.concatenate([positions[: size - tail], positions[len(positions) - tail :]])

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from weft.tokenization.tokenizer import TokenizedRow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """The words of one text in order, with one entry per word in every list; no two share a character."""
+    """The U words of one text in order, of P tokens together; no two share a character or a token."""
 
-    char_starts: list[int]  # first character
-    char_ends: list[int]  # one after the last character
-    tokens: list[list[int]]  # places of its tokens in the row, ascending, at least one
-    numbers: list[int]  # which of the given words it is; without given words 0, 1, 2, ...
+    char_starts: array[int]  # (U,) first character
+    char_ends: array[int]  # (U,) one after the last character
+    sizes: NDArray[np.int32]  # (U,) how many tokens, at least one
+    positions: NDArray[np.int32]  # (P,) where in the row the tokens of the words are, word by word
+
+    def __len__(self) -> int:
+        return len(self.char_starts)
+
+    def tokens(self) -> list[list[int]]:
+        """The positions of each word's tokens, ascending."""
+        ends = np.cumsum(self.sizes)
+        return [part.tolist() for part in np.split(self.positions, ends[:-1])] if len(ends) else []
 
 
 def join_words(words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -29,7 +41,7 @@ def join_words(words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     return " ".join(words), tuple(spans)
 
 
-def find_words(encoded: TokenizedRow, given: Sequence[tuple[int, int]] | None = None) -> Words:
+def find_words(row: TokenizedRow, given: Sequence[tuple[int, int]] | None = None) -> Words:
     """The words of a single text that was encoded with offsets.
 
     Without `given` they are the tokenizer's own; those that share a character, as when "…" is read as three full stops,
@@ -37,7 +49,7 @@ def find_words(encoded: TokenizedRow, given: Sequence[tuple[int, int]] | None = 
     which it starts. Given words without any token, whose characters the tokenizer dropped, are left out, and so are
     tokens of no given word and tokens without characters.
     """
-    return _own_words(encoded) if given is None else _given_words(encoded, given)
+    return _own_words(row) if given is None else _given_words(row, given)
 
 
 def word_range(words: Words, start: int, end: int) -> tuple[int, int] | None:
@@ -46,32 +58,34 @@ def word_range(words: Words, start: int, end: int) -> tuple[int, int] | None:
     return (first, stop) if start < end and first < stop else None
 
 
-def _own_words(encoded: TokenizedRow) -> Words:
+def _own_words(row: TokenizedRow) -> Words:
     starts: list[int] = []
     ends: list[int] = []
     tokens: list[list[int]] = []
-    for start, end, places in encoded.word_groups():
+    for start, end, positions in row.word_groups():
         if ends and start < ends[-1]:
             ends[-1] = max(ends[-1], end)
-            tokens[-1] += places
+            tokens[-1] += positions
         else:
             starts.append(start)
             ends.append(end)
-            tokens.append(list(places))
-    return Words(starts, ends, tokens, list(range(len(starts))))
+            tokens.append(positions)
+    sizes = np.array([len(group) for group in tokens], np.int32)
+    flat = np.array([position for group in tokens for position in group], np.int32)
+    return Words(array("i", starts), array("i", ends), sizes, flat)
 
 
-def _given_words(encoded: TokenizedRow, given: Sequence[tuple[int, int]]) -> Words:
-    begins = [start for start, _ in given]
-    tokens: dict[int, list[int]] = {}
-    for place, (text, (start, end)) in enumerate(zip(encoded.texts, encoded.offsets, strict=True)):
-        number = bisect_right(begins, start) - 1
-        if text is not None and start < end and number >= 0 and start < given[number][1]:
-            tokens.setdefault(number, []).append(place)
-    numbers = sorted(tokens)
+def _given_words(row: TokenizedRow, given: Sequence[tuple[int, int]]) -> Words:
+    starts, ends = np.array(given, np.int64).reshape(-1, 2).T
+    number = np.searchsorted(starts, row.offsets[:, 0], side="right") - 1
+    inside = (row.texts >= 0) & (row.offsets[:, 0] < row.offsets[:, 1]) & (number >= 0)
+    inside[inside] = row.offsets[inside, 0] < ends[number[inside]]
+    positions = np.flatnonzero(inside)
+    positions = positions[np.argsort(number[positions], kind="stable")]
+    numbers, sizes = np.unique(number[positions], return_counts=True)
     return Words(
-        [given[number][0] for number in numbers],
-        [given[number][1] for number in numbers],
-        [tokens[number] for number in numbers],
-        numbers,
+        array("i", starts[numbers].tolist()),
+        array("i", ends[numbers].tolist()),
+        sizes.astype(np.int32),
+        positions.astype(np.int32),
     )

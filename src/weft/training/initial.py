@@ -32,13 +32,8 @@ class InitialValues:
         """The mean input embedding of each phrase's tokens, normalised as the first layer gets them, (phrases, H)."""
         embeddings = self.network.encoder.embeddings
         encoded = self.network.tokenizer.encode(phrases, max_length=512, offsets=True)
-        ids = [[i for i, text in zip(one.ids, one.texts, strict=True) if text is not None] for one in encoded]
-        vectors = torch.stack(
-            [
-                embeddings.norm(embeddings.words(torch.tensor(row or one.ids))).mean(0)
-                for row, one in zip(ids, encoded, strict=True)
-            ]
-        )
+        ids = [torch.from_numpy(row.ids[row.texts >= 0] if (row.texts >= 0).any() else row.ids) for row in encoded]
+        vectors = torch.stack([embeddings.norm(embeddings.words(row)).mean(0) for row in ids])
         return vectors if embeddings.project is None else embeddings.project(vectors)
 
     @torch.no_grad()

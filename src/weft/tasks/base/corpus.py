@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -31,7 +31,7 @@ from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks import Task
 from weft.tensors import Batch
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
-from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
+from weft.tokenization.tokenizer import Tokenizer
 
 _HEAD = "the head is that of the vocabulary; leave it out, or name only head.share"
 MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is called
@@ -41,7 +41,7 @@ MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is 
 class Line:
     """A row of tokens before any is masked."""
 
-    ids: NDArray[np.int64]  # (T,)
+    ids: NDArray[np.int32]  # (T,)
     special: NDArray[np.bool_]  # (T,) never masked
     word_of: NDArray[np.int64]  # (T,) a number for each word, -1 for special tokens
 
@@ -125,23 +125,25 @@ class MaskedTask(CorpusTask):
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         mask, specials = tokenizer.mask_id, np.array(special_ids(tokenizer))
-        spell = tokenizer.backend.id_to_token
-        texts = [one.texts[0].replace(MASK, spell(mask) or MASK) for one in inputs if one.tokens is None]
+        own_mask = tokenizer.backend.id_to_token(mask) or MASK
+        texts = [input.texts[0].replace(MASK, own_mask) for input in inputs if input.tokens is None]
         written = iter(tokenizer.encode(texts, max_length=max_length, truncation=self.truncation) if texts else [])
         found = []
         for input in inputs:
             if input.tokens is None:  # what is masked in a text is what the user hid
                 row = next(written)
-                places = np.flatnonzero(np.array(row.ids) == mask)
-                found.append(TokenizedExample(input, [row], masked=MaskedTokens(places, None, spell)))
+                tokens = MaskedTokens(np.flatnonzero(row.ids == mask), vocabulary=tokenizer.vocabulary)
+                found.append(TokenizedExample(input, [row], masked=tokens))
                 continue
-            ids, begins, segments = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
-            special = np.isin(ids, specials)
-            line = Line(ids, special, np.where(special, -1, np.cumsum(begins)))
+            row, begins = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
+            special = np.isin(row.ids, specials)
+            line = Line(row.ids, special, np.where(special, -1, np.cumsum(begins)))
             unigrams, rng = Unigrams(input.tokens.tokens_below), np.random.default_rng(input.tokens.seed)
             masked = self.mask_row(line, mask, unigrams, rng)
-            tokens = MaskedTokens(masked.places, masked.gold, spell, masked.spans, masked.offset)
-            found.append(TokenizedExample(input, [TokenizedRow(masked.ids.tolist(), segments, 0)], masked=tokens))
+            tokens = MaskedTokens(masked.places, masked.gold, masked.spans, masked.offset)
+            found.append(
+                TokenizedExample(input, [replace(row, ids=masked.ids.astype(np.int32, copy=False))], masked=tokens)
+            )
         return found
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:

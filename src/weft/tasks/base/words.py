@@ -98,13 +98,13 @@ class WordTask(Task):
         """
         rows = np.cumsum([0, *(len(tokenized_example.rows) for tokenized_example in tokenized)])
         row = np.concatenate([one.by_word.row + begin for one, begin in zip(tokenized, rows, strict=False)])
-        place = np.concatenate([one.by_word.place for one in tokenized])
+        position = np.concatenate([one.by_word.position for one in tokenized], dtype=np.int64)
         word_of = torch.from_numpy(number_words(tokenized))
         words = torch.tensor([len(one.by_word) for one in tokenized])
         sizes = torch.bincount(word_of, minlength=int(words.sum()))
         lasts = sizes.cumsum(0) - 1
         return {
-            "places": batch.row_offsets[torch.from_numpy(row)] + torch.from_numpy(place),
+            "places": batch.row_offsets[torch.from_numpy(row)] + torch.from_numpy(position),
             "word_of": word_of,
             "firsts": lasts - sizes + 1,
             "lasts": lasts,
