@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -65,16 +66,18 @@ class TokenizedRow:
         """
         groups: dict[tuple[int, int], list[int]] = {}
         for position, key in enumerate(zip(self.texts.tolist(), self.words.tolist(), strict=True)):
-            if min(key) >= 0:
+            if key[0] >= 0 and key[1] >= 0:
                 groups.setdefault(key, []).append(position)
         offsets = self.offsets.tolist()
-        spans = ((_covered([offsets[position] for position in group]), group) for group in groups.values())
-        return [(*span, group) for span, group in spans if span is not None]
+        return [(*span, group) for group in groups.values() if (span := _covered(offsets, group))]
 
 
-def _covered(offsets: Sequence[Sequence[int]]) -> tuple[int, int] | None:
-    """The characters from the first to the last of these tokens that cover any."""
-    covering = [offset for offset in offsets if offset[0] < offset[1]]
+def _covered(offsets: Sequence[Sequence[int]], positions: Sequence[int]) -> tuple[int, int] | None:
+    """The characters from the first to the last of some tokens that cover any."""
+    first, last = offsets[positions[0]], offsets[positions[-1]]
+    if first[0] < first[1] and last[0] < last[1]:
+        return first[0], last[1]
+    covering = [offset for offset in (offsets[position] for position in positions) if offset[0] < offset[1]]
     return (covering[0][0], covering[-1][1]) if covering else None
 
 
@@ -184,7 +187,26 @@ class Tokenizer:
         check_texts(texts)
         offsets = offsets or self.keeps_offsets
         pairs = zip(texts, self.encodings(texts, offsets=offsets), strict=True)
-        return [_fit(text, encoding, max_length, truncation, offsets) for text, encoding in pairs]
+        return [self._fit(text, encoding, max_length, truncation, offsets) for text, encoding in pairs]
+
+    def _fit(self, text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> TokenizedRow:
+        segments = None if isinstance(text, str) and self._has_one_segment else _segments(encoding)
+        columns: tuple[NDArray[Any], ...] = ()
+        if offsets:
+            columns = (_trimmed(encoding, text), _numbers(encoding.sequence_ids, np.int8), _numbers(encoding.word_ids))
+        row = TokenizedRow(np.array(encoding.ids, np.int32), segments, 0, *columns)
+        dropped = max(0, len(row) - limit)
+        if not dropped:
+            return row
+        return row.take(kept_positions(_numbers(encoding.sequence_ids, np.int8), limit, truncation), dropped)
+
+    @cached_property
+    def _has_one_segment(self) -> bool:
+        """Whether all tokens of a single text are of segment 0, so that none need be looked at."""
+        try:
+            return not any(segment for _, segment, _ in self._frame(pair=False))
+        except CheckpointError:
+            return False
 
     def encodings(
         self, texts: Sequence[Text], *, special: bool = True, offsets: bool = True
@@ -219,16 +241,8 @@ def refuse_bare_text(texts: Iterable[Text]) -> None:
         raise DataError("received one text where a list of texts is expected; put it into a list")
 
 
-def _fit(text: Text, encoding: Any, limit: int, truncation: Truncation, offsets: bool) -> TokenizedRow:
-    segments = np.array(encoding.type_ids, np.uint8)
-    columns: tuple[NDArray[Any], ...] = ()
-    if offsets:
-        columns = (_trimmed(encoding, text), _numbers(encoding.sequence_ids, np.int8), _numbers(encoding.word_ids))
-    row = TokenizedRow(np.array(encoding.ids, np.int32), segments if segments.any() else None, 0, *columns)
-    dropped = max(0, len(row) - limit)
-    if not dropped:
-        return row
-    return row.take(kept_positions(_numbers(encoding.sequence_ids, np.int8), limit, truncation), dropped)
+def _segments(encoding: Any) -> NDArray[np.uint8] | None:
+    return np.array(encoding.type_ids, np.uint8) if any(encoding.type_ids) else None
 
 
 def _numbers(column: Sequence[int | None], kind: type[np.signedinteger[Any]] = np.int32) -> NDArray[Any]:
@@ -243,7 +257,7 @@ def _trimmed(encoding: Any, text: Text) -> NDArray[np.int32]:
         span if part is None or _is_tight(parts[part], *span) else _trim(parts[part], *span)
         for part, span in zip(encoding.sequence_ids, encoding.offsets, strict=True)
     ]
-    return np.array(trimmed, np.int32).reshape(-1, 2)
+    return np.fromiter(chain.from_iterable(trimmed), np.int32, 2 * len(trimmed)).reshape(-1, 2)
 
 
 def _is_tight(text: str, start: int, end: int) -> bool:

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +71,8 @@ def _own_words(row: TokenizedRow) -> Words:
             starts.append(start)
             ends.append(end)
             tokens.append(positions)
-    sizes = np.array([len(group) for group in tokens], np.int32)
-    flat = np.array([position for group in tokens for position in group], np.int32)
+    sizes = np.fromiter(map(len, tokens), np.int32, len(tokens))
+    flat = np.fromiter(chain.from_iterable(tokens), np.int32, int(sizes.sum()))
     return Words(array("i", starts), array("i", ends), sizes, flat)
 
 
