@@ -146,7 +146,8 @@ class Finished:
         self.report = read_json(self.folder / "report.json")
         self.targets = read_json(self.folder / "weft.json")["targets"]
         self.unfitted = unfit(self.folder, folder / "unfitted")
-        self.model, self.plain = (weft.load(one, device="cpu") for one in (self.folder, self.unfitted))
+        self.untuned = unfit(self.folder, folder / "untuned", "threshold", "thresholds")
+        self.model, self.without_thresholds = (weft.load(one, device="cpu") for one in (self.folder, self.untuned))
         self.say = cache(self._say)
 
     def _say(self, fitted: bool, part: str) -> list[Row]:
@@ -157,6 +158,13 @@ class Finished:
     def answers(self, task: str, part: str, fitted: bool) -> list[Any]:
         return [row[task] for row in self.say(fitted, part)]
 
+    def reported_answers(self, task: str, part: str) -> list[Any]:
+        """What was measured: dev rows with the temperature, but without the thresholds that were fitted to them."""
+        if part == "test":
+            return self.answers(task, part, fitted=True)
+        rows = predict(self.untuned, self.data / "dev.jsonl", self.data / "untuned-dev.jsonl")
+        return [row[task] for row in rows]
+
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -166,13 +174,13 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def unfit(folder: Path, output: Path) -> Path:
-    """A copy of a model as it was before anything was fitted on dev rows."""
+def unfit(folder: Path, output: Path, *fields: str) -> Path:
+    """A copy of a model as it was before anything, or one of the fields, was fitted on dev rows."""
     shutil.copytree(folder, output)
     document = read_json(output / "weft.json")
     for target in document["targets"].values():
         plain = {"temperature": 1.0, "threshold": 0.5, "thresholds": [0.5] * len(target.get("thresholds", ()))}
-        target |= {key: value for key, value in plain.items() if key in target}
+        target |= {key: value for key, value in plain.items() if key in target and key in (fields or plain)}
     (output / "weft.json").write_text(json.dumps(document), encoding="utf-8")
     return output
 
@@ -281,12 +289,46 @@ def evenly(rows: Sequence[Any], limit: int) -> list[Any]:
 # What is reported, and on which rows
 
 
+def test_the_reported_calibration_is_that_of_what_users_receive(finished: Finished) -> None:
+    """On dev rows, too: with the temperature that is stored, and not as if there were none."""
+
+    def error(answers: Sequence[Row]) -> float:
+        likeliest = [max(one["scores"], key=one["scores"].get) for one in answers]
+        right = [label == row["mood"] for label, row in zip(likeliest, finished.rows["dev"], strict=True)]
+        return calibration_error([max(one["scores"].values()) for one in answers], right)
+
+    assert finished.targets["mood_dev"]["temperature"] != 1.0
+    reported = finished.report["tasks"]["mood_dev"]["result"]["measures"]["scores"]["calibration_error"]
+    received, raw = (error(finished.answers("mood_dev", "dev", fitted)) for fitted in (True, False))
+    assert reported == pytest.approx(received, rel=1e-4)
+    assert reported != pytest.approx(raw, rel=1e-2)
+    assert [finished.report["tasks"][name]["calibrated"] for name in ("mood", "mood_dev")] == [True, True]
+    assert "Fitted to these rows" in (finished.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_wrong_rows_are_listed_by_line_and_without_their_texts(finished: Finished) -> None:
+    sections = finished.report["tasks"]["topic"]["sections"]
+    (table,) = (one for one in sections if one.get("heading") == "Wrong rows")
+    answers = finished.answers("topic", "test", fitted=True)
+    pairs = list(enumerate(zip(finished.rows["test"], answers, strict=True), 1))
+    wrong = {
+        line: (row["topic"], one["label"], one["score"]) for line, (row, one) in pairs if row["topic"] != one["label"]
+    }
+    listed = {line: (true, predicted, score) for line, true, predicted, score in table["rows"]}
+    assert len(listed) == min(20, len(wrong)) > 0
+    assert listed == {line: (*wrong[line][:2], pytest.approx(wrong[line][2], rel=1e-4)) for line in listed}
+    assert table["note"].startswith(f"{len(wrong)} of {SIZES['test']} rows are wrong")
+    scores = [row[3] for row in table["rows"]]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(max(score for *_, score in wrong.values()), rel=1e-4)
+
+
 @pytest.mark.parametrize(("kind", "part"), EVERY)
 def test_test_rows_are_answered_with_fitted_thresholds_and_dev_rows_without(
     finished: Finished, kind: str, part: str
 ) -> None:
     name = kind + PARTS[part]
-    answers = finished.answers(name, part, fitted=part == "test")
+    answers = finished.reported_answers(name, part)
     reported = finished.report["tasks"][name]["result"]["measures"]["scores"]
     assert reported == pytest.approx(measure(kind, finished.rows[part], answers), rel=1e-4, abs=1e-5)
 
@@ -304,7 +346,7 @@ def test_thresholds_matter_for_what_is_reported(finished: Finished, part: str) -
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_saved_model_measures_what_the_run_reported_intervals_included(finished: Finished, part: str) -> None:
-    model = finished.model if part == "test" else finished.plain
+    model = finished.model if part == "test" else finished.without_thresholds
     files: Row = {kind + PARTS[one]: finished.data / f"{part}.jsonl" for kind, one in EVERY if one == part}
     for name, result in model.evaluate(files).items():
         reported = finished.report["tasks"][name]["result"]
@@ -350,15 +392,15 @@ def test_the_record_says_with_what_and_how_the_run_went(finished: Finished) -> N
 
 @pytest.mark.parametrize("kind", ["mood", "topic", "same"])
 def test_the_details_count_gold_by_row_and_answers_by_column(finished: Finished, kind: str) -> None:
-    details = finished.report["tasks"][kind]["result"]["measures"]["details"]
-    labels, answers = details["labels"], finished.answers(kind, "test", fitted=True)
+    sections = {one["kind"]: one for one in finished.report["tasks"][kind]["sections"]}
+    labels, answers = sections["confusion"]["labels"], finished.answers(kind, "test", fitted=True)
     pairs = Counter((row[kind], one["label"]) for row, one in zip(finished.rows["test"], answers, strict=True))
     assert labels == sorted({row[kind] for row in finished.rows["train"]})
-    assert details["confusion"] == [[pairs[gold, answer] for answer in labels] for gold in labels]
+    assert sections["confusion"]["counts"] == [[pairs[gold, answer] for answer in labels] for gold in labels]
     for label in labels:
         given = sum(pairs[gold, label] for gold in labels)
         wanted = sum(pairs[label, answer] for answer in labels)
-        assert details["per_class"][label] == pytest.approx(
+        assert sections["classes"]["classes"][label] == pytest.approx(
             {
                 "precision": pairs[label, label] / max(given, 1),
                 "recall": pairs[label, label] / max(wanted, 1),
@@ -366,17 +408,18 @@ def test_the_details_count_gold_by_row_and_answers_by_column(finished: Finished,
                 "support": wanted,
             }
         )
-    assert sum(count for *_, count in details["reliability"]) == SIZES["test"]
+    assert sum(count for *_, count in sections["calibration"]["bins"]) == SIZES["test"]
 
 
 @pytest.mark.parametrize("kind", ["things", "pos", "marks", "nested", "links"])
 def test_the_details_of_labels_and_marks_count_the_gold(finished: Finished, kind: str) -> None:
-    details = finished.report["tasks"][kind]["result"]["measures"]["details"]
+    sections = finished.report["tasks"][kind]["sections"]
     rows = finished.rows["test"]
     marks = [name for row in rows for name in (row[kind] if kind in ("things", "pos") else [m[2] for m in row[kind]])]
-    supports = {label: table["support"] for label, table in details["per_class"].items()}
-    assert supports == {label: marks.count(label) for label in details["labels"]}
-    assert ("nested" in details) == (kind == "nested")
+    (table,) = (one["classes"] for one in sections if one["kind"] == "classes")
+    assert {label: scores["support"] for label, scores in table.items()} == {name: marks.count(name) for name in table}
+    headings = [one.get("heading") for one in sections]
+    assert ("Recall of nested spans" in headings) == (kind == "nested")
 
 
 # What was looked at while training

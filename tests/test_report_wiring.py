@@ -272,7 +272,7 @@ def test_spans_in_spans_are_told_by_how_they_lie(record: Record) -> None:
     assert table_after(section(render(record), 1), "Recall of nested spans") == [
         ["True spans", "Recall", "Support"],
         ["inside another", "0.123", "11"],
-        ["holding others", "0.456", "22"],
+        ["around another", "0.456", "22"],
         ["neither", "0.789", "33"],
     ]
 

@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from weft.data.records import Gold, Prediction
+from weft.data.records import Example, Gold, Prediction
 from weft.errors import CheckpointError
-from weft.model.evaluate import TaskResult
+from weft.model.evaluate import TaskResult, report_sections
 from weft.reports import card, run_page, summary, terminal
 from weft.reports.card import code
 from weft.reports.charts import Dot, Series, dot_chart, line_chart, reliability_diagram
@@ -106,9 +106,12 @@ def entry(
     target, golds, answers = made
     measures = target.measure(golds, answers)
     others = {"majority": {metric: majority}, "tfidf": {metric: tfidf}}
-    result = TaskResult(metric, len(golds), measures, others)
+    rows = [Example(("a text",), gold=gold, line=line) for line, gold in enumerate(golds, 2)]
+    sections = [one.to_dict() for one in report_sections(target, rows, answers, measures)]
+    result = TaskResult(metric, len(golds), measures, others).to_dict()
     sizes = {"train": 3 * len(golds), "dev": len(golds) // 2, "test": len(golds)}
-    return {"kind": kind, "metric": metric, "rows": sizes, "reported_on": "test", "result": result.to_dict()}
+    task = {"kind": kind, "metric": metric, "rows": sizes, "reported_on": "test"}
+    return task | {"result": result, "sections": sections}
 
 
 def make_record(tasks: Record, evaluations: int = 6) -> Record:
@@ -402,15 +405,16 @@ def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Re
     nested = details["nested"]
     assert (nested["inside_support"], nested["outside_support"], nested["flat_support"]) == (60, 60, 60)
     words = " ".join(reader.words)
-    for place, name in (("inside", "inside another"), ("outside", "holding others"), ("flat", "neither")):
+    for place, name in (("inside", "inside another"), ("outside", "around another"), ("flat", "neither")):
         assert re.search(rf"{name}\s+{nested[place]:.3f}\s+60", words)
     assert "Recall of nested spans" not in render(make_record({"topics": tasks["topics"]}))
     assert ".k0" not in render(make_record({"topics": tasks["topics"]}))
 
 
-def test_a_place_without_gold_spans_has_no_recall() -> None:
-    task = marked_task(["a"])
-    task["result"]["measures"]["details"]["nested"] |= {"flat": 0.0, "flat_support": 0.0}
+def test_a_nesting_without_true_spans_has_no_recall() -> None:
+    target = SpansTarget(labels=("a",), max_width=4).fit([])
+    golds: list[Gold] = [((0, 9, "a"), (2, 4, "a"))]
+    task = entry("spans", "f1", (target, golds, [[]]), 0.0, 0.0)
     assert re.search(r"neither\s+–\s+0\s", " ".join(Features(render(make_record({"x": task}))).words))
 
 
@@ -434,6 +438,51 @@ def test_samples_are_painted_gold_above_found() -> None:
     assert re.findall('data-label="(.*?)"', found) == ["new"]  # a label that no table knows has a look, too
     assert "0 of 2 true spans predicted; 1 predicted that are not true." in page
     assert "contains texts of the data" in page
+
+
+def wrong(target: Target, golds: list[Gold], answers: list[Prediction]) -> Record:
+    """The table of wrong rows of answers, in lines from 2 on."""
+    fitted = target.fit(golds)
+    rows = [Example(("a text",), gold=gold, line=line) for line, gold in enumerate(golds, 2)]
+    sections = report_sections(fitted, rows, answers, fitted.measure(golds, answers, intervals=False))
+    return next((one.to_dict() for one in sections if one.to_dict().get("heading") == "Wrong rows"), {"rows": []})
+
+
+def test_wrong_labels_are_listed_most_confident_first_and_no_more_than_twenty() -> None:
+    target = LabelTarget(labels=("a", "b", "c"))
+    table = wrong(target, ["a", "b", "c"], [{"label": x, "score": p} for x, p in (("b", 0.4), ("b", 0.9), ("a", 0.7))])
+    assert table["rows"] == [(4, "c", "a", 0.7), (2, "a", "b", 0.4)]
+    assert table["note"] == "2 of 3 rows are wrong; most confident mistakes first."
+    many = wrong(target, ["a"] * 30, [{"label": "b", "score": 0.5 + row / 100} for row in range(30)])
+    assert [row[0] for row in many["rows"]] == list(range(31, 11, -1))
+    assert many["note"] == "30 of 30 rows are wrong; these are the 20 most confident mistakes."
+    assert wrong(target, ["a"], [{"label": "a", "score": 0.4}])["rows"] == []
+
+
+def test_wrong_label_sets_are_as_sure_as_their_surest_wrong_label() -> None:
+    target = LabelsTarget(labels=("a", "b", "c"))
+    scores = {"a": 0.9, "b": 0.05, "c": 0.8}
+    table = wrong(target, [("a", "b"), ("c", "a"), ()], [{"labels": ["a", "c"], "scores": scores}] * 3)
+    assert table["rows"] == [(2, "a, b", "a, c", 0.95), (4, "–", "a, c", 0.9)]
+
+
+def test_wrong_spans_are_told_by_characters_and_label_and_never_by_their_text() -> None:
+    target = SpansTarget(labels=("x", "y"), max_width=4)
+    span = {"start": 4, "end": 9, "text": "secret", "label": "x", "score": 0.7}
+    table = wrong(target, [((4, 9, "y"), (0, 2, "x")), ((4, 9, "x"),), ((1, 2, "x"),)], [[span], [span], []])
+    assert table["rows"] == [(2, "0–2 x; 4–9 y", "4–9 x", 0.7), (4, "1–2 x", "–", None)]
+
+
+def test_scores_are_never_just_wrong() -> None:
+    assert wrong(ScoreTarget(), [1.0, 2.0], [{"score": 9.0}, {"score": 2.0}])["rows"] == []
+
+
+def test_wrong_rows_stand_on_the_page(tasks: Record) -> None:
+    page = render(make_record({"urgency": tasks["urgency"]}))
+    (table,) = (one for one in tasks["urgency"]["sections"] if one.get("heading") == "Wrong rows")
+    line, true, predicted, score = table["rows"][0]
+    shown = " ".join(" ".join(Features(page).words).split())
+    assert f"Wrong rows Line True Predicted Score {line} {true} {predicted} {score:.3f}" in shown
 
 
 def rated(value: float, interval: list[float] | None, tfidf: float | None, **more: Any) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +14,8 @@ from weft.data.dataset import Dataset
 from weft.data.records import Example, Prediction
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
+from weft.metrics.sections import Section
+from weft.metrics.wrong_rows import wrong_rows
 from weft.model.gold import read_gold
 from weft.model.inputs import choose_tasks
 from weft.model.network import Network
@@ -31,6 +33,7 @@ class TaskResult:
     rows: int
     measures: Measures
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()  # what a report shows beside
 
     @property
     def value(self) -> float:
@@ -42,7 +45,8 @@ class TaskResult:
         return self.value - self.baselines.get("majority", {}).get(self.metric, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Plain data without the sections."""
+        return asdict(replace(self, sections=()))
 
 
 def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True) -> dict[str, TaskResult]:
@@ -57,8 +61,17 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
             scores, tokenized = score_examples(network, task, examples[first : first + WINDOW])
             predictions += target.decode(scores, tokenized)
         measures = target.measure([one.gold for one in examples], predictions, intervals)
-        results[task] = TaskResult(network.metric(task), len(examples), measures)
+        sections = report_sections(target, examples, predictions, measures) if intervals else ()
+        results[task] = TaskResult(network.metric(task), len(examples), measures, sections=tuple(sections))
     return results
+
+
+def report_sections(
+    target: FittedTarget, examples: Sequence[Example], predictions: Sequence[Prediction], measures: Measures
+) -> list[Section]:
+    """What a report shows of a task: what its kind gives, and the lines of wrong rows."""
+    mistakes = [target.find_mistake(row.gold, answer) for row, answer in zip(examples, predictions, strict=True)]
+    return [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
 
 
 def evaluate_data(

@@ -1,4 +1,4 @@
-"""The sections of a task whose record has them as `details`, the layout of version 1."""
+"""The sections of a task whose record is of version 1, which had `details` of measures instead."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from typing import Any
 
 from weft.metrics.sections import Calibration, ClassTable, ConfusionMatrix, Section, Table
 
-NESTING = {"inside": "inside another", "outside": "holding others", "flat": "neither"}  # how a span lies to others
+NESTING = {"inside": "inside another", "outside": "around another", "flat": "neither"}  # how a span lies to others
 
 
-def sections_from(details: Mapping[str, Any], error: float | None, spans: bool) -> list[Section]:
-    """Every section that the details have something for; `error` is the calibration error, if measured."""
+def sections_from(result: Mapping[str, Any]) -> list[Section]:
+    """Every section that the details of a result have something for."""
+    measures = result.get("measures") or {}
+    details = measures.get("details") or {}
     sections: list[Section] = []
     if details.get("reliability"):
+        error = (measures.get("scores") or {}).get("calibration_error")
         sections.append(Calibration(details["reliability"], error))
     if details.get("confusion"):
-        sections.append(ConfusionMatrix(details["labels"], details["confusion"]))
+        sections.append(ConfusionMatrix(details.get("labels", ()), details["confusion"]))
     if details.get("per_class"):
+        spans = "nested" in details or "lookup" in (result.get("baselines") or {})  # only these were compared with it
         sections.append(ClassTable(details["per_class"], spans))
     if details.get("nested"):
         sections.append(_nested(details["nested"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from weft.reports.svg import clean
 
@@ -23,10 +23,10 @@ def figure(caption: str, chart: str, note: str = "") -> str:
     return f"<figure><figcaption>{clean(caption)}</figcaption>{chart}{below}</figure>"
 
 
-def table(headings: Sequence[str], lines: Iterable[Sequence[str]], look: str, words: int = 1) -> str:
-    """Lines of finished cells under headings, of which the first `words` stand over words and the rest over numbers."""
+def table(headings: Sequence[str], lines: Iterable[Sequence[str]], look: str, words: Collection[int] = (0,)) -> str:
+    """Lines of finished cells under headings, of which those at `words` stand over words and the rest over numbers."""
     head = "".join(
-        f'<th scope="col"{"" if index < words else " class=number"}>{clean(name)}</th>'
+        f'<th scope="col"{"" if index in words else " class=number"}>{clean(name)}</th>'
         for index, name in enumerate(headings)
     )
     rows = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in lines)

@@ -16,10 +16,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from weft.errors import CheckpointError
-from weft.metrics.sections import Section
+from weft.metrics.sections import ClassTable, Section, section_from
 from weft.reports.details import sections_from
 
 VERSION = 2  # of the layout of report.json
@@ -45,6 +55,11 @@ def _span(value: Any) -> Any:
 Number = Annotated[float | None, BeforeValidator(_finite)]
 Ends = Annotated[Interval | None, BeforeValidator(_finite_ends)]
 Spans = tuple[Annotated[AnnotatedSpan, BeforeValidator(_span)], ...]
+SectionRecord = Annotated[
+    InstanceOf[Section],
+    BeforeValidator(lambda value: section_from(value) if isinstance(value, Mapping) else value),
+    PlainSerializer(lambda section: section.to_dict()),
+]
 
 
 class Part(BaseModel):
@@ -59,11 +74,10 @@ class Part(BaseModel):
 
 
 class MeasuresRecord(Part):
-    """Scores by metric, their 95 % bootstrap intervals, and what is shown beside."""
+    """Scores by metric and their 95 % bootstrap intervals."""
 
     scores: dict[str, Number] = {}
     intervals: dict[str, Ends] = {}
-    details: dict[str, Any] = {}
 
 
 class ResultRecord(Part):
@@ -92,19 +106,22 @@ class TaskRecord(Part):
     rows: dict[str, int] = {}  # of each part: train, dev, test
     reported_on: str = "test"  # the part that was measured
     result: ResultRecord = ResultRecord()
+    calibrated: bool = False  # whether temperature and thresholds were fitted, to dev rows
+    sections: tuple[SectionRecord, ...] = ()  # what the task's kind shows of it
     samples: tuple[AnnotatedText, ...] = ()  # texts of users, only where the config asks for them
 
-    @property
-    def sections(self) -> list[Section]:
-        """What the task's kind shows of it."""
-        details = self.result.measures.details
-        spans = "nested" in details or "lookup" in self.result.baselines
-        return sections_from(details, self.calibration_error, spans)
+    @model_validator(mode="before")
+    @classmethod
+    def _read_details(cls, data: Any) -> Any:
+        """Version 1 had `details` of measures instead of sections."""
+        if not isinstance(data, dict) or "sections" in data or not isinstance(data.get("result"), dict):
+            return data
+        return {**data, "sections": sections_from(data["result"])}
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels it may give, none where it gives no labels."""
-        return tuple(self.result.measures.details.get("labels", ()))
+        return next((tuple(one.classes) for one in self.sections if isinstance(one, ClassTable)), ())
 
     @property
     def chosen(self) -> str:
@@ -144,6 +161,11 @@ class TaskRecord(Part):
     @property
     def calibration_error(self) -> float | None:
         return self.result.measures.scores.get("calibration_error")
+
+    @property
+    def fitted_here(self) -> bool:
+        """Whether its confidence was fitted to the rows that are reported, so that it looks better than elsewhere."""
+        return self.calibrated and self.reported_on == "dev"
 
     @property
     def perplexities(self) -> tuple[float, float | None] | None:

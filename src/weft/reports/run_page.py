@@ -79,7 +79,7 @@ def _results(record: RunRecord) -> str:
         " lies on one side of it. "
     )
     return (
-        f"<section>\n<h2>Results</h2>\n{table(headings, lines, 'stack', 2)}"
+        f"<section>\n<h2>Results</h2>\n{table(headings, lines, 'stack', (0, 1))}"
         f'<p class="note under">{clearly if compared else ""}The interval comes from resampling these rows; it says'
         " nothing about another seed or other texts.</p>\n"
         f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'

@@ -42,6 +42,8 @@ figure {{ margin: 0; break-inside: avoid }}
 figure .note {{ margin: 8px 0 0 }}
 figure svg {{ display: block; height: auto }}
 .dial {{ width: 310px }}
+.any {{ max-width: 640px }}
+.any .note {{ margin: 8px 0 0 }}
 table {{ width: 100%; border-collapse: collapse; font-size: 15px; font-variant-numeric: tabular-nums }}
 th {{ color: var(--muted); font-size: 13px; font-weight: 500; text-align: left; vertical-align: bottom }}
 th, td {{ padding: 7px 0 7px 18px; border-bottom: 1px solid var(--line) }}

@@ -102,8 +102,8 @@ def _cautions_of(task: TaskRecord) -> list[str]:
         )
     if task.calibration_error is not None and task.calibration_error > MISCALIBRATED:
         sentences.append(
-            f"Confidence in {task.name} is off by {number(task.calibration_error)} on average:"
-            " do not read it as a probability."
+            f"Confidence in {task.name} is off by {number(task.calibration_error)} on average"
+            f"{', on the very rows it was fitted to' if task.fitted_here else ''}: do not read it as a probability."
         )
     return sentences
 

@@ -27,7 +27,8 @@ def task_section(index: int, task: TaskRecord) -> str:
     about = f"{kind}; rows: {sizes}" if sizes else kind
     looks = looks_of_task(task)
     blocks = [f'<div class="grow">{_metrics(task)}</div>']
-    blocks += [draw(task, section, looks) for section in task.sections for draw in _DRAWN_BY[section.kind]]
+    ordered = sorted(task.sections, key=lambda section: list(_DRAWN_BY).index(section.kind))
+    blocks += [draw(task, section, looks) for section in ordered for draw in _DRAWN_BY[section.kind]]
     return (
         f'<section id="task-{index}">\n<h2>{breakable(task.name)}</h2>\n<p class="note">{clean(about)}</p>\n'
         f'<div class="fit">{"".join(blocks)}</div>\n{_texts(task.samples, looks)}</section>\n'
@@ -59,7 +60,8 @@ def _metrics(task: TaskRecord) -> str:
 
 def _calibration(task: TaskRecord, section: Calibration, looks: Mapping[str, Look]) -> str:
     error = "" if section.error is None else f"Expected calibration error {number(section.error)}. "
-    note = f"{error}On the diagonal, confidence equals accuracy; larger discs hold more rows."
+    where = "Fitted to these rows: expect more on others. " if task.fitted_here else ""
+    note = f"{error}{where}On the diagonal, confidence equals accuracy; larger discs hold more rows."
     chart = reliability_diagram(section.bins, f"Confidence against accuracy of {task.name}")
     return f'<div class="dial">{figure("Calibration", chart, note)}</div>'
 
@@ -84,7 +86,7 @@ def _most_confused(task: TaskRecord, section: ConfusionMatrix, looks: Mapping[st
     ]
     if len(labels) <= LARGE or not lines:
         return ""
-    shown = table(("True", "Predicted", "Rows"), lines, "narrow", 2)
+    shown = table(("True", "Predicted", "Rows"), lines, "narrow", (0, 1))
     return f'<div class="grow"><h3>Most frequent confusions</h3>{shown}</div>'
 
 
@@ -119,12 +121,10 @@ def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]], looks: Mapp
 
 
 def _any_table(task: TaskRecord, section: Table, looks: Mapping[str, Look]) -> str:
-    words = 1 + max(
-        (index for row in section.rows for index, value in enumerate(row) if isinstance(value, str)), default=0
-    )
+    words = {index for row in section.rows for index, value in enumerate(row) if isinstance(value, str)}
     shown = table(section.columns, [[_any_cell(value) for value in row] for row in section.rows], "narrow", words)
     note = f'<p class="note">{clean(section.note)}</p>' if section.note else ""
-    return f"<div><h3>{clean(section.heading)}</h3>{shown}{note}</div>"
+    return f'<div class="any"><h3>{clean(section.heading)}</h3>{shown}{note}</div>'
 
 
 def _any_cell(value: Cell) -> str:

@@ -30,6 +30,7 @@ from weft.data.records import Example, Gold, Input, Prediction
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.sections import ClassTable, Section
+from weft.metrics.wrong_rows import Mistake
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 
@@ -197,6 +198,17 @@ class FittedTarget(ABC):
         No labels where the prediction is a number. Raises ConfigError where it is not known which score that is.
         """
         raise ConfigError("the answers of this task cannot be inspected; labels, scores, tags and spans can")
+
+    def without_thresholds(self) -> Self:
+        """The same target with its temperature, deciding by the usual thresholds and not by those that were fitted.
+
+        Rows that thresholds were fitted to can be measured with this one.
+        """
+        return self
+
+    def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
+        """What is wrong with a prediction; None where it is right, or where answers are not just right or wrong."""
+        return None
 
     def report_sections(self, measures: Measures) -> list[Section]:
         """What a report shows of its measures beside the scores, in order."""

@@ -19,6 +19,7 @@ from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
+from weft.metrics.wrong_rows import Mistake
 from weft.targets import FittedRowTarget, Measures, Target, as_logits, text_pairs
 from weft.targets.base.reading import read_label
 
@@ -159,6 +160,13 @@ class FittedLabel(FittedRowTarget):
         if len(scores) == 1:
             return (label,), scores[0] if index else -scores[0]
         return (label,), scores[index]
+
+    def without_thresholds(self) -> Self:
+        return replace(self, threshold=0.5)
+
+    def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
+        label: str = prediction["label"]
+        return None if label == gold else Mistake(str(gold), label, prediction.get("score"))
 
     def report_sections(self, measures: Measures) -> list[Section]:
         details = measures.details

@@ -20,6 +20,7 @@ from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.thresholds import best_threshold
+from weft.metrics.wrong_rows import Mistake
 from weft.targets import FittedRowTarget, Measures, Target
 from weft.targets.base.reading import read_label
 
@@ -119,6 +120,17 @@ class FittedLabels(FittedRowTarget):
         likely = torch.sigmoid(scores.float() / temperature).numpy()
         thresholds = tuple(_threshold(likely[:, i], gold[:, i]) for i in range(len(self.labels)))
         return replace(self, temperature=temperature, thresholds=thresholds)
+
+    def without_thresholds(self) -> Self:
+        return replace(self, thresholds=())
+
+    def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
+        """As sure as the surest of its wrong labels, given or left out."""
+        true, given = set(_names(gold)), set(prediction["labels"])
+        scores: dict[str, float] = prediction.get("scores", {})
+        wrong = [scores[label] if label in given else 1 - scores[label] for label in true ^ given if label in scores]
+        in_words = [", ".join(name for name in self.labels if name in names) or "–" for names in (true, given)]
+        return None if true == given else Mistake(in_words[0], in_words[1], max(wrong, default=None))
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names, answers = [_names(gold) for gold in golds], [row["labels"] for row in predictions]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, Self, cast
 
@@ -15,6 +15,7 @@ from weft.data.annotations import read_relations
 from weft.data.cells import is_blank
 from weft.data.records import Example, Gold, Input, Prediction, Relation, Span
 from weft.losses import Loss
+from weft.metrics.wrong_rows import Mistake
 from weft.targets import Measures, ScoresLoss
 from weft.targets.base.annotations import AnnotationTarget, FittedAnnotations, loss_with_none, measure_annotations
 from weft.targets.base.thresholds import tune_threshold
@@ -124,9 +125,18 @@ class FittedRelations(FittedAnnotations):
     ) -> Self:
         return tune_threshold(self, scores, examples, tokenized, metric)
 
+    def without_thresholds(self) -> Self:
+        return replace(self, threshold=0.5)
+
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         found = [[_relation(one) for one in prediction] for prediction in predictions]
         return measure_annotations(golds, found, self.labels, self.metrics, intervals)
+
+    def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
+        relations = [(_relation(one), one.get("score")) for one in prediction]
+        true, given = set(cast(tuple[Relation, ...], gold)), {relation for relation, _ in relations}
+        wrong = [score for relation, score in relations if relation not in true and score is not None]
+        return None if true == given else Mistake(_named(true - given), _named(given - true), max(wrong, default=None))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [[] for _ in rows]  # most pairs have no label
@@ -156,6 +166,12 @@ def _relations(row: Example) -> tuple[Relation, ...]:
 def _shown(span: Span, input: Input) -> dict[str, Any]:
     start, end, label = span
     return {"start": start, "end": end, "text": input.texts[0][start:end], "label": label}
+
+
+def _named(relations: Iterable[Relation]) -> str:
+    """Relations by the characters of their ends and their labels."""
+    names = [f"{head[0]}–{head[1]} → {tail[0]}–{tail[1]} {label}" for head, tail, label in sorted(relations)]
+    return "; ".join(names) or "–"
 
 
 def _relation(one: dict[str, Any]) -> Relation:

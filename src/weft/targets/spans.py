@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -122,6 +122,9 @@ class FittedSpans(FittedAnnotations):
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
     ) -> Self:
         return tune_threshold(self, scores, examples, tokenized, metric)
+
+    def without_thresholds(self) -> Self:
+        return replace(self, threshold=0.5)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)

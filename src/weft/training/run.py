@@ -243,7 +243,7 @@ class Run:
         rows = {name: splits.report for name, splits in self.data.items()}
         results = evaluate(network, {name: found for name, (part, found) in rows.items() if part == "test"})
         fitted = dict(network.targets)
-        network.targets.update(self.network.targets)
+        network.targets.update({name: target.without_thresholds() for name, target in fitted.items()})
         results |= evaluate(network, {name: found for name, (part, found) in rows.items() if part == "dev"})
         network.targets.update(fitted)
         return {name: results[name] for name in rows}
@@ -351,7 +351,9 @@ class Run:
             metric=result.metric,
             rows={"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
             reported_on=splits.report[0],
+            calibrated=network.targets[name].calibratable,
             result=ResultRecord.model_validate(result.to_dict()),
+            sections=result.sections,
             samples=tuple(self._samples(network, name)),
         )
 

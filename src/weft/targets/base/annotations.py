@@ -17,6 +17,7 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.sections import ClassTable, Section, Table
 from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
+from weft.metrics.wrong_rows import Mistake, listed_spans
 from weft.targets import FittedTarget, Measures, Target, refuse_merged_labels
 from weft.targets.base.reading import check_labels
 from weft.tokenization.examples import TokenizedExample
@@ -121,12 +122,20 @@ class FittedAnnotations(FittedTarget):
         super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
 
+    def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
+        """The spans that were missed and those that are not true; as sure as the surest of the latter."""
+        true, given = set(cast(tuple[Span, ...], gold)), set(spans_in(prediction))
+        wrong = [span["score"] for span in prediction if set(spans_in([span])) - true and "score" in span]
+        missed, surplus = listed_spans(true - given), listed_spans(given - true)
+        return None if true == given else Mistake(missed, surplus, max(wrong, default=None))
+
     def report_sections(self, measures: Measures) -> list[Section]:
         sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]
         if nested := measures.details.get("nested"):
             names = {"inside": "inside another", "outside": "around another", "flat": "neither"}
-            rows = [(name, nested[key], int(nested[f"{key}_support"])) for key, name in names.items()]
-            sections.append(Table("Recall of nested spans", ("Span", "Recall", "Support"), rows))
+            counts = {key: int(nested[f"{key}_support"]) for key in names}
+            rows = [(name, nested[key] if counts[key] else None, counts[key]) for key, name in names.items()]
+            sections.append(Table("Recall of nested spans", ("True spans", "Recall", "Support"), rows))
         return sections
 
 
