@@ -13,6 +13,8 @@ import weft
 from weft.encoder.blank import Blank
 from weft.training.progress import Callback
 
+STORED = sorted((Path(__file__).parent / "stored" / "format1").iterdir())  # of raw text, of texts, of words
+
 
 def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> None:
     before = torch.get_rng_state()
@@ -20,6 +22,7 @@ def test_within_the_context_nothing_is_drawn_and_after_it_everything_is() -> Non
         nn.Linear(3, 3)
         nn.Embedding(3, 3)
         nn.init.normal_(tensor=torch.empty(3))
+        torch.randn(3, 2)
     assert torch.equal(torch.get_rng_state(), before)
     drawn = [nn.Linear(3, 3).weight, nn.Embedding(3, 3).weight, nn.init.normal_(torch.zeros(3))]
     assert all(len(weight.unique()) == weight.numel() for weight in drawn)
@@ -33,11 +36,15 @@ def test_loading_leaves_the_random_state_alone(tiny_folder: Path, tmp_path: Path
     weft.train(document, tmp_path / "model", data=tmp_path, device="cpu", callback=Callback())
     before = torch.get_rng_state()
     weft.load_encoder(tiny_folder)
-    weft.load(tmp_path / "model")
+    for folder in (tmp_path / "model", *STORED):
+        weft.load(folder)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_loading_does_not_import_the_compiler_of_torch(tiny_folder: Path) -> None:
-    code = f"import sys, weft; weft.load_encoder({str(tiny_folder)!r}); print('torch._dynamo' in sys.modules)"
+def test_neither_loading_nor_predicting_imports_the_compiler_of_torch(tiny_folder: Path) -> None:
+    code = f"import sys, weft; weft.load_encoder({str(tiny_folder)!r})\n"
+    for folder, task, text in zip(STORED, ("fill", "urgent", "links"), ("a [MASK] fox", "fox", "a fox"), strict=True):
+        code += f"weft.load({str(folder)!r}, device='cpu').predict([{text!r}], {task!r})\n"
+    code += "print('torch' in sys.modules, 'torch._dynamo' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False"]
+    assert done.stdout.split() == ["True", "False"]
