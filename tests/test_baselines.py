@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from weft.baselines.majority import majority_label_sets, majority_labels, mean_scores
 from weft.baselines.tfidf import (
-    majority_label_sets,
-    majority_labels,
-    mean_scores,
     pair_features,
     tfidf_label_sets,
     tfidf_labels,

@@ -16,7 +16,7 @@ from seqeval.scheme import IOB2
 from conftest import lines_run
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import per_class
-from weft.metrics.spans import Span, count_spans, nested_recall, per_label, span_scores
+from weft.metrics.spans import SPAN_ERRORS, Span, count_spans, nested_recall, per_label, span_errors, span_scores
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -144,13 +144,17 @@ def test_rows_may_be_read_only_once() -> None:
 def test_unknown_labels_are_refused_in_gold_and_in_found() -> None:
     known, unknown = [[(0, 1, "PER")]], [[(0, 1, "per")]]
     for gold, found in ((known, unknown), (unknown, known)):
-        with pytest.raises(ValueError, match="'per' in row 0 is not one of the 1 labels"):
+        with pytest.raises(ValueError, match="a label in row 0 is not one of the 1 labels"):
             count_spans(gold, found, ["PER"])
 
 
 def test_unequal_numbers_of_rows_are_refused() -> None:
-    for counted in (lambda: count_spans([[]], [], LABELS), lambda: nested_recall([[]], [])):
-        with pytest.raises(ValueError, match="1 gold rows but 0 found rows"):
+    for counted in (
+        lambda: count_spans([[]], [], LABELS),
+        lambda: nested_recall([[]], []),
+        lambda: span_errors([[]], [], LABELS),
+    ):
+        with pytest.raises(ValueError, match="1 gold rows but 0 predicted rows"):
             counted()
 
 
@@ -260,3 +264,39 @@ def test_the_middle_of_three_is_both_inside_and_outside() -> None:
 def test_span_metrics_need_no_torch() -> None:
     code = "import sys, weft.metrics.spans; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# errors of bounds and of labels
+
+
+def error_counted_out(span: Span, gold: set[Span], predicted: set[Span]) -> str:
+    """What became of a gold span, by the characters it shares with each wrong prediction."""
+    if span in predicted:
+        return "right"
+    wrong = [one for one in predicted if one not in gold and set(range(*one[:2])) & set(range(*span[:2]))]
+    kinds = [("type" if one[:2] == span[:2] else "boundary" if one[2] == span[2] else "both") for one in wrong]
+    return next((kind for kind in SPAN_ERRORS if kind in kinds), "missed")
+
+
+@quick
+@given(span_rows)
+def test_errors_of_bounds_and_labels_agree_with_counting_characters(rows: list[tuple[list[Span], list[Span]]]) -> None:
+    errors = span_errors([gold for gold, _ in rows], [predicted for _, predicted in rows], LABELS)
+    expected = {label: dict.fromkeys(SPAN_ERRORS, 0) for label in LABELS}
+    for gold, predicted in ((set(gold), set(predicted)) for gold, predicted in rows):
+        for span in gold:
+            expected[span[2]][error_counted_out(span, gold, predicted)] += 1
+        for span in predicted - gold:
+            lost = {place for start, end, _ in gold - predicted for place in range(start, end)}
+            expected[span[2]]["spurious"] += not lost & set(range(*span[:2]))
+    assert errors == expected
+
+
+def test_every_gold_span_has_one_fate() -> None:
+    gold = [[(0, 4, "PER"), (5, 9, "LOC"), (10, 14, "ORG"), (20, 24, "PER"), (30, 34, "LOC")]]
+    predicted = [[(0, 4, "PER"), (5, 9, "ORG"), (10, 13, "ORG"), (21, 26, "LOC"), (40, 44, "MISC"), (0, 2, "ORG")]]
+    errors = span_errors(gold, predicted, LABELS)
+    assert errors["PER"] == {"right": 1, "type": 0, "boundary": 0, "both": 1, "missed": 0, "spurious": 0}
+    assert errors["LOC"] == {"right": 0, "type": 1, "boundary": 0, "both": 0, "missed": 1, "spurious": 0}
+    assert errors["ORG"] == {"right": 0, "type": 0, "boundary": 1, "both": 0, "missed": 0, "spurious": 1}  # beside PER
+    assert errors["MISC"] == {"right": 0, "type": 0, "boundary": 0, "both": 0, "missed": 0, "spurious": 1}

@@ -1,6 +1,6 @@
 """What memory alone reaches in marking spans and tagging words: every answer is one that training gave.
 
-A model that does no better than these has learned names, not how to tell one. As in `baselines`, every function takes
+A model that does no better than these has learned names, not how to tell one. As in `tfidf`, every function takes
 training rows and returns one answer per row asked for. Ties are settled by name, so the same rows give the same answer.
 """
 
@@ -104,8 +104,8 @@ def _check_spans(row: int, text: str, spans: Sequence[Span]) -> None:
 
 def _locate(text: str, pieces: Sequence[_Piece], spans: Sequence[Span]) -> set[tuple[int, int, str]]:
     """First piece, last piece and label of each span, without blanks at its ends; none that cuts a word."""
-    firsts = {piece.start: place for place, piece in enumerate(pieces)}
-    lasts = {piece.end: place for place, piece in enumerate(pieces)}
+    firsts = {piece.start: index for index, piece in enumerate(pieces)}
+    lasts = {piece.end: index for index, piece in enumerate(pieces)}
     located = set()
     for start, end, label in spans:
         inner = text[start:end].strip()
@@ -134,9 +134,9 @@ def _mark(memory: _Wording, pieces: Sequence[_Piece]) -> list[Span]:
     taken: set[int] = set()  # pieces
     marked: list[Span] = []
     for first, last, wording in most_common:
-        places = range(first, last + 1)
-        if taken.isdisjoint(places):
-            taken.update(places)
+        covered = range(first, last + 1)
+        if taken.isdisjoint(covered):
+            taken.update(covered)
             marked.append((pieces[first].start, pieces[last].end, _commonest(wording.labels)))
     return sorted(marked)
 
@@ -145,13 +145,13 @@ def _occurrences(memory: _Wording, pieces: Sequence[_Piece]) -> Iterator[tuple[i
     """First piece, last piece and wording of every occurrence of a remembered span, overlapping ones too."""
     for first in range(len(pieces)):
         wording = memory
-        for place in range(first, len(pieces)):
-            following = wording.longer.get(pieces[place].form)
+        for last in range(first, len(pieces)):
+            following = wording.longer.get(pieces[last].form)
             if following is None:
                 break
             wording = following
             if wording.labels:
-                yield first, place, wording
+                yield first, last, wording
 
 
 def _pieces(text: str) -> list[_Piece]:

@@ -1,42 +1,21 @@
-"""What a model has to beat: the most frequent answer, and TF-IDF with a linear model.
+"""What TF-IDF and a linear model reach without an encoder.
 
-Every function takes training rows and returns one prediction per row asked for. Where TF-IDF has nothing to learn from
+Every function takes training rows and returns a prediction for each row asked for. Where there is nothing to learn from
 (a single class, texts without a word) it answers as the majority or the mean would. scikit-learn is imported inside
 the functions, so that importing this module costs nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
+from weft.baselines.majority import majority_label_sets, majority_labels, mean_scores, need_rows
+
 Pair = tuple[str, str]
 
 LARGEST_VOCABULARY = 50_000  # the most frequent words and word pairs; more costs seconds and brings next to nothing
-
-
-def majority_labels(train: Sequence[str], rows: int) -> list[str]:
-    """The most frequent training label, `rows` times; of equally frequent ones the first by name."""
-    _need_rows(train)
-    counts = Counter(train)
-    return [min(counts, key=lambda label: (-counts[label], label))] * rows
-
-
-def mean_scores(train: Sequence[float], rows: int) -> list[float]:
-    """The mean of the training scores, `rows` times."""
-    _need_rows(train)
-    return [math.fsum(train) / len(train)] * rows
-
-
-def majority_label_sets(train: Sequence[Collection[str]], rows: int) -> list[list[str]]:
-    """The labels that more than half of the training rows carry, by name, `rows` times; possibly none."""
-    _need_rows(train)
-    counts = Counter(chain.from_iterable(set(labels) for labels in train))
-    frequent = sorted(label for label, count in counts.items() if 2 * count > len(train))
-    return [list(frequent) for _ in range(rows)]
 
 
 def tfidf_labels(
@@ -68,13 +47,13 @@ def tfidf_label_sets(
     if vectors is None:
         return majority_label_sets(train_labels, len(texts))
     sets = [set(labels) for labels in train_labels]
-    found: list[list[str]] = [[] for _ in texts]
+    answers: list[list[str]] = [[] for _ in texts]
     for label in sorted(set().union(*sets)):
         marks = ["yes" if label in labels else "no" for labels in sets]
-        for row, mark in zip(found, _classify(vectors[0], marks, vectors[1], seed), strict=True):
+        for row, mark in zip(answers, _classify(vectors[0], marks, vectors[1], seed), strict=True):
             if mark == "yes":
                 row.append(label)
-    return found
+    return answers
 
 
 def tfidf_pair_labels(
@@ -131,7 +110,7 @@ def _new_vectorizer(texts: Sequence[str]) -> Any | None:
     """A TfidfVectorizer, not yet fitted, or None when `texts` hold no word that it could be fitted to."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    _need_rows(texts)
+    need_rows(texts)
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=LARGEST_VOCABULARY)
     analyze = vectorizer.build_analyzer()
     return vectorizer if any(analyze(text) for text in texts) else None
@@ -161,11 +140,6 @@ def _regress(train_features: Any, train_scores: Sequence[float], features: Any) 
 
     model = Ridge().fit(train_features, list(train_scores))
     return [float(score) for score in model.predict(features)]
-
-
-def _need_rows(train: Sequence[object]) -> None:
-    if len(train) == 0:
-        raise ValueError("a baseline needs at least one training row")
 
 
 def _same_length(inputs: Sequence[object], answers: Sequence[object]) -> None:

@@ -37,7 +37,7 @@ def intervals_of(
     """The intervals of several metrics that are computed together, all from the same resamples; as in `interval`."""
     _check(size, rounds, level)
     drawn = [scores(rows) for rows in _resamples(size, seed, rounds)]
-    return {metric: _middle([one[metric] for one in drawn], level) for metric in metrics}
+    return {metric: _middle([scores[metric] for scores in drawn], level) for metric in metrics}
 
 
 def paired_difference(

@@ -41,9 +41,9 @@ def reliability(confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = 1
     # A softmax in single precision may end a little above 1; NaN and logits may not pass.
     if not np.all((sure >= 0) & (sure <= 1 + 1e-5)):
         raise ValueError("every confidence must lie between 0 and 1")
-    place = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
-    counts = np.bincount(place, minlength=bins)
-    sums = np.bincount(place, weights=sure, minlength=bins), np.bincount(place, weights=right, minlength=bins)
+    bin_of_row = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
+    counts = np.bincount(bin_of_row, minlength=bins)
+    sums = np.bincount(bin_of_row, weights=sure, minlength=bins), np.bincount(bin_of_row, weights=right, minlength=bins)
     return [
         (float(total / count), float(hits / count), int(count))
         for total, hits, count in zip(*sums, counts, strict=True)
@@ -103,6 +103,6 @@ def _least(loss: Callable[[float], float]) -> float:
 
     # The loss is convex in 1 / T, so over log T it still has a single valley.
     bounds = (float(np.log(COLDEST)), float(np.log(HOTTEST)))
-    found = minimize_scalar(lambda log_t: loss(float(np.exp(log_t))), bounds=bounds, method="bounded")
-    best = float(np.exp(found.x))
+    minimum = minimize_scalar(lambda log_t: loss(float(np.exp(log_t))), bounds=bounds, method="bounded")
+    best = float(np.exp(minimum.x))
     return best if loss(best) < loss(1.0) else 1.0

@@ -39,20 +39,20 @@ def confusion(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[st
 
 
 def label_ids(names: Sequence[str], labels: Sequence[str]) -> Ints:
-    """The place in `labels` of each name, (B,)."""
-    places = label_places(labels)
-    try:
-        return np.fromiter((places[name] for name in names), dtype=np.int64, count=len(names))
-    except KeyError as error:
-        raise ValueError(f"label {error.args[0]!r} is not one of the {len(labels)} labels") from None
+    """The index in `labels` of each name, (B,)."""
+    indices = label_indices(labels)
+    for row, name in enumerate(names):
+        if name not in indices:
+            raise ValueError(f"the label in row {row} is not one of the {len(labels)} labels")
+    return np.fromiter((indices[name] for name in names), dtype=np.int64, count=len(names))
 
 
-def label_places(labels: Sequence[str]) -> dict[str, int]:
-    """Label -> its place; a label named twice is a ValueError, since its counts would be split."""
-    places = {label: place for place, label in enumerate(labels)}
-    if len(places) != len(labels):
+def label_indices(labels: Sequence[str]) -> dict[str, int]:
+    """Label -> its index; a label named twice is a ValueError, since its counts would be split."""
+    indices = {label: index for index, label in enumerate(labels)}
+    if len(indices) != len(labels):
         raise ValueError("labels must be distinct")
-    return places
+    return indices
 
 
 def count(gold: Ints, predicted: Ints, size: int) -> Ints:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.metrics.classification import Ints, class_table, label_places, precision_recall_f1
+from weft.metrics.classification import Ints, class_table, label_indices, precision_recall_f1
 
 Marks = npt.NDArray[np.bool_]
 
@@ -35,16 +35,16 @@ def multilabel_per_class(
 
 def label_matrix(rows: Sequence[Collection[str]], labels: Sequence[str]) -> Marks:
     """True where a row carries a label, (B, L); a label named twice in a row counts once."""
-    places = label_places(labels)
+    indices = label_indices(labels)
     matrix = np.zeros((len(rows), len(labels)), dtype=np.bool_)
     for row, names in enumerate(rows):
         if isinstance(names, str):
             # A string is a collection of strings too: "joy" would be read as the labels "j", "o" and "y".
             raise ValueError(f"row {row} is one string, not a collection of labels")
         for name in names:
-            if name not in places:
-                raise ValueError(f"label {name!r} is not one of the {len(labels)} labels")
-            matrix[row, places[name]] = True
+            if name not in indices:
+                raise ValueError(f"a label in row {row} is not one of the {len(labels)} labels")
+            matrix[row, indices[name]] = True
     return matrix
 
 

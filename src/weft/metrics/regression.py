@@ -54,6 +54,6 @@ def _direction(values: Floats) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, rank, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+    return np.asarray((last - (counts - 1) / 2)[rank], dtype=np.float64)

@@ -69,7 +69,9 @@ class Table(Section):
     note: str = ""
 
 
-_KINDS: dict[str, type[Section]] = {one.kind: one for one in (ClassTable, ConfusionMatrix, Calibration, Table)}
+_KINDS: dict[str, type[Section]] = {
+    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, Table)
+}
 
 
 def section_from(data: Mapping[str, Any]) -> Section:

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines.tfidf import majority_labels, tfidf_labels, tfidf_pair_labels
+from weft.baselines.majority import majority_labels
+from weft.baselines.tfidf import tfidf_labels, tfidf_pair_labels
 from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines.tfidf import majority_label_sets, tfidf_label_sets
+from weft.baselines.majority import majority_label_sets
+from weft.baselines.tfidf import tfidf_label_sets
 from weft.data.cells import is_blank
 from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.baselines.tfidf import mean_scores, tfidf_pair_scores, tfidf_scores
+from weft.baselines.majority import mean_scores
+from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
 from weft.data.cells import is_blank
 from weft.data.records import Example, Gold, Input, Prediction
 from weft.losses import Loss, LossFunction, TargetType
