@@ -341,6 +341,10 @@ def test_evaluate_without_a_file_of_its_own_asks_for_one(bare: Trained, tmp_path
     lost = run("evaluate", tmp_path / "saved")
     assert (lost.code, lost.out) == (1, "")
     assert "does not say what it was trained on (it has no report.json); name a file with --data" in lost.err
+    (tmp_path / "saved" / "report.json").write_text('{"data": 1, "config": "tasks = 2"}')
+    damaged = run("evaluate", tmp_path / "saved")
+    assert (damaged.code, damaged.out) == (1, "")
+    assert "report.json does not say where the rows are; name a file with --data" in damaged.err
 
 
 # weft predict

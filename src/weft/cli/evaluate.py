@@ -32,9 +32,9 @@ def evaluate(
     from weft.cli.screen import console, output
     from weft.data.atomic import write_atomically
     from weft.model.evaluate import evaluate_data
+    from weft.model.folder import gold_files
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
-    from weft.training.run import gold_files
 
     network = load(model, device=device).network
     names = choose_tasks(network, task)

@@ -8,7 +8,8 @@ weft.json           the format, the encoder's sizes, the conditioning method, ta
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from weft.spec import parse
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 
-DOCUMENT = "weft.json"
+DOCUMENT, REPORT = "weft.json", "report.json"
 FORMAT = 2
 
 
@@ -80,6 +81,22 @@ def load_network(folder: Path) -> Network:
         tensors = {_rename_tensor(name, older.tensors): tensor for name, tensor in tensors.items()}
     _fill(network, tensors, folder)
     return network.eval()
+
+
+def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
+    """The test file of each task that a model folder was trained with, or its dev file where it had none."""
+    if not (folder / REPORT).exists():
+        raise ConfigError(f"{folder} does not say what it was trained on (it has no {REPORT}); name a file with --data")
+    report = read_json(folder / REPORT)
+    try:
+        data, described = Path(report["data"]), tomllib.loads(report["config"])["tasks"]
+        files = {name: described[name].get("test") or described[name].get("dev") for name in tasks}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise CheckpointError(f"{folder / REPORT} does not say where the rows are; name a file with --data") from None
+    without = [name for name, file in files.items() if not isinstance(file, str)]
+    if without:
+        raise ConfigError(f"the task {', '.join(without)} had no file of its own to measure on; name one with --data")
+    return {name: data / str(file) for name, file in files.items()}
 
 
 def _renames_since(version: Any, folder: Path) -> list[Renames]:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,6 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
-from weft.checkpoints.hf import read_json
 from weft.checkpoints.masked_head import write_masked_model
 from weft.checkpoints.state import remove_state
 from weft.config.document import data_folder, parse_experiment, read_experiment
@@ -112,21 +110,6 @@ def train(
 def default_output(config: str | os.PathLike[str]) -> Path:
     """`runs/` and the config's name."""
     return Path("runs") / Path(config).stem
-
-
-def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
-    """The test files a model folder was trained with (dev where there was none), if they are still there."""
-    if not (folder / "report.json").exists():
-        raise ConfigError(
-            f"{folder} does not say what it was trained on (it has no report.json); name a file with --data"
-        )
-    document = read_json(folder / "report.json")
-    experiment = parse_experiment(tomllib.loads(document["config"]))
-    files = {name: experiment.tasks[name].test or experiment.tasks[name].dev for name in tasks}
-    made = [name for name, file in files.items() if not isinstance(file, str)]
-    if made:
-        raise ConfigError(f"the task {', '.join(made)} had no file of its own to measure on; name one with --data")
-    return {name: Path(document["data"]) / str(file) for name, file in files.items()}
 
 
 def prepare_folder(target: Path, experiment: Experiment, resume: bool) -> Path:
