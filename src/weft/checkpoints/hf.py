@@ -14,6 +14,7 @@ from torch import Tensor
 
 from weft.checkpoints.layouts import LAYOUTS, Layout
 from weft.checkpoints.safetensors import read_file, write_tensors
+from weft.checkpoints.source import verify_packaged
 from weft.data.atomic import write_atomically
 from weft.encoder.blank import Blank
 from weft.encoder.encoder import Encoder
@@ -115,6 +116,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             "run code when opened and that weft never opens, convert it with transformers on a machine where you trust "
             "it, AutoModel.from_pretrained(folder).save_pretrained(new_folder), and use the new folder"
         )
+    verify_packaged(folder / WEIGHTS)
     return read_file(folder / WEIGHTS)
 
 

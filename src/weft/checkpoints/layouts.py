@@ -175,7 +175,8 @@ def refuse_unknown(raw: Mapping[str, Any], known: Collection[str], place: str) -
     if unknown:
         raise CheckpointError(
             f"{place} asks for something weft does not compute: {'; '.join(unknown)}. "
-            "If you know that a key leaves the encoder's result as it is, pass its name in `ignore`."
+            f"If you know that a key leaves the encoder's result as it is, take it out of {place}; in Python, "
+            "load_encoder passes over the keys that `ignore` names."
         )
 
 

