@@ -21,16 +21,15 @@ from weft.layers.relations import RelationFeatures
 from weft.layers.spans import SpanFeatures
 from weft.pooling.mean import MeanOfTokens
 from weft.spec import parse
-from weft.tensors import Batch, States, pack
+from weft.tensors import Batch, Indices, PairIndex, SpanIndex, States, WordIndex, pack
 
 WIDTH = 6
 
 
-def random_states(*lengths: int, indices: dict[str, list[int]] | None = None) -> States:
+def random_states(*lengths: int, indices: Indices = Indices()) -> States:  # noqa: B008 (it cannot change)
     """States of rows of these lengths."""
     torch.manual_seed(0)
-    tensors = {name: torch.tensor(values) for name, values in (indices or {}).items()}
-    batch = replace(pack([[1] * length for length in lengths]), indices=tensors)
+    batch = replace(pack([[1] * length for length in lengths]), indices=indices)
     return States(torch.randn(sum(lengths), WIDTH), batch)
 
 
@@ -55,7 +54,10 @@ def test_features_that_do_not_depend_on_the_order_of_two_texts() -> None:
     assert pair_features(u, v, ["v", "u"]).tolist() == [[3, 5, 1, -2]]
 
 
-WORDS = {"places": [0, 1, 2, 3, 4], "firsts": [0, 1, 3, 4], "lasts": [0, 2, 3, 4]}  # the second word has two tokens
+def spans_of(first: list[int], last: list[int], **more: PairIndex) -> Indices:
+    """Spans of four words, of which the second has two tokens."""
+    words = ([0, 1, 2, 3, 4], [0, 1, 1, 2, 3], [0, 1, 3, 4], [0, 2, 3, 4], [4])
+    return Indices(WordIndex(*map(torch.tensor, words)), SpanIndex(torch.tensor(first), torch.tensor(last)), **more)
 
 
 @pytest.mark.parametrize("ends", ["plain", "networks"])
@@ -63,7 +65,7 @@ WORDS = {"places": [0, 1, 2, 3, 4], "firsts": [0, 1, 3, 4], "lasts": [0, 2, 3, 4
 def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serves_wider_ones(
     ends: Any, content: Any
 ) -> None:
-    states = random_states(5, indices={**WORDS, "span_first": [0, 0, 0], "span_last": [0, 1, 3]})
+    states = random_states(5, indices=spans_of([0, 0, 0], [0, 1, 3]))
     reader = SpanFeatures(WIDTH, 4, 2, ends, content)
     first, last = states.tokens[[0, 1, 3, 4]], states.tokens[[0, 2, 3, 4]]
     rows = []
@@ -80,8 +82,8 @@ def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serve
 
 
 def test_a_relation_is_its_head_its_tail_and_their_product_in_this_order() -> None:
-    spans = {"span_first": [0, 1, 3], "span_last": [0, 2, 3]}
-    states = random_states(5, indices={**WORDS, **spans, "pair_head": [0, 1, 2, 0], "pair_tail": [1, 0, 0, 2]})
+    pairs = PairIndex(torch.tensor([0, 1, 2, 0]), torch.tensor([1, 0, 0, 2]))
+    states = random_states(5, indices=spans_of([0, 1, 3], [0, 2, 3], pairs=pairs))
     reader = RelationFeatures(WIDTH, 4)
     span = reader.spans(states)
     rows = [

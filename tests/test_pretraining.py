@@ -387,7 +387,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
                 told.append(reader.layers(torch.cat([own[left], own[right], offset])))
             wanted += [own[place] for place in hidden] + told
         expected = network.heads["vocabulary"](torch.stack(wanted))
-    assert max(batch.indices["offset"]) > 2
+    assert batch.indices.boundary.offsets.max() > 2
     torch.testing.assert_close(found.values, expected, atol=1e-5, rtol=1e-5)
 
 

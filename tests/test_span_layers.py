@@ -18,7 +18,7 @@ from weft.layers import spans as layer
 from weft.layers.candidates import candidates, count_candidates, place_of
 from weft.layers.spans import ContentOf, Ends, SpanFeatures, gather_content, inner_words, softmax_in_bags
 from weft.layers.words import SubWordFeatures, first_of_words, mean_by_word
-from weft.tensors import States, pack
+from weft.tensors import Indices, SpanIndex, States, WordIndex, pack
 
 WIDTH, SIZE, WIDEST = 6, 5, 3
 PIECES = [[1, 3, 2, 1], [2], [1, 1, 4]]  # sub-words of each word of three texts
@@ -27,6 +27,10 @@ PIECES = [[1, 3, 2, 1], [2], [1, 1, 4]]  # sub-words of each word of three texts
 def spans_of(words: int, max_width: int) -> list[tuple[int, int]]:
     """First and last word of every span, by plain loops."""
     return [(first, last) for first in range(words) for last in range(first, min(first + max_width, words))]
+
+
+def long(values: list[int]) -> Tensor:
+    return torch.tensor(values, dtype=torch.long)
 
 
 def states_of(pieces: Sequence[Sequence[int]] = PIECES, max_width: int = WIDEST) -> States:
@@ -44,11 +48,10 @@ def states_of(pieces: Sequence[Sequence[int]] = PIECES, max_width: int = WIDEST)
             places += [int(batch.row_offsets[text]) + inside + piece for piece in range(size)]
             lasts.append(len(places) - 1)
             inside += size
-    indices = {"places": places, "word_of": word_of, "firsts": firsts, "lasts": lasts}
-    indices |= {"span_first": first, "span_last": last, "words": [len(words) for words in pieces]}
-    tensors = {name: torch.tensor(values, dtype=torch.long) for name, values in indices.items()}
+    words = (places, word_of, firsts, lasts, [len(words) for words in pieces])
+    indices = Indices(WordIndex(*map(long, words)), SpanIndex(long(first), long(last)))
     tokens = torch.randn(len(batch.ids), WIDTH, dtype=torch.double, requires_grad=True)
-    return States(tokens, replace(batch, indices=tensors))
+    return States(tokens, replace(batch, indices=indices))
 
 
 def reader_of(ends: Ends, content: ContentOf) -> SpanFeatures:
@@ -58,13 +61,16 @@ def reader_of(ends: Ends, content: ContentOf) -> SpanFeatures:
 
 def loop_over_spans(reader: SpanFeatures, states: States) -> Tensor:
     """The vector of each span from its definition, one span after the other."""
-    indices = {name: values.tolist() for name, values in states.batch.indices.items()}
+    words, spans = states.batch.indices.words, states.batch.indices.spans
+    assert words is not None
+    assert spans is not None
+    ends = {"firsts": words.first_sub_words, "lasts": words.last_sub_words}
 
     def token(word: int, end: str) -> Tensor:
-        return states.tokens[indices["places"][indices[end][word]]]
+        return states.tokens[words.sub_word_positions[ends[end][word]]]
 
     found = []
-    for first, last in zip(indices["span_first"], indices["span_last"], strict=True):
+    for first, last in zip(spans.first_words.tolist(), spans.last_words.tolist(), strict=True):
         total = reader.start(token(first, "firsts")) + reader.end(token(last, "lasts"))
         total = total + reader.widths.weight[last - first]
         inside = [token(word, "firsts") for word in range(first, last + 1)]

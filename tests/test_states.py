@@ -12,7 +12,7 @@ import torch
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import DataError
-from weft.tensors import Scores, States, pack
+from weft.tensors import Indices, MaskIndex, Scores, States, pack
 
 SHAPE: dict[str, Any] = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2}
 
@@ -42,12 +42,14 @@ def test_rows_are_packed_with_their_own_segments_positions_and_task() -> None:
 
 
 def test_a_moved_batch_takes_everything_along() -> None:
-    indices, gold = {"places": torch.tensor([1, 2])}, torch.tensor([0, 1])
+    indices, gold = Indices(masked=MaskIndex(torch.tensor([1, 2]))), torch.tensor([0, 1])
     batch = replace(pack([[1, 2], [3]], task="t"), outputs_per_example=(1, 1), indices=indices, gold=gold)
     moved = batch.to("meta")
     assert {value.device.type for value in vars(moved).values() if isinstance(value, torch.Tensor)} == {"meta"}
     assert moved.gold is not None
-    assert moved.indices["places"].device.type == "meta"
+    assert moved.indices.masked is not None
+    assert moved.indices.masked.masked_positions.device.type == "meta"
+    assert moved.indices.words is None
     assert (moved.task, moved.outputs_per_example, moved.runs) == (batch.task, batch.outputs_per_example, batch.runs)
     assert pack([[1]]).to("meta").gold is None
 

@@ -650,8 +650,8 @@ def test_the_loss_of_a_crf_is_that_of_all_paths_counted_out(small_encoder: str) 
             total += math.log(sum(math.exp(one) for one in paths.values())) - paths[tuple(right)]
             for tag, row in zip(right, rows, strict=True):
                 further += sum(float(-one.log_softmax(0)[tag]) for one in row[1:])
-        assert len(gold) > batch.indices["words"].sum() > 3  # some words have several sub-words
-        divisor = int(batch.indices["words"].sum()) if options else len(gold)
+        assert len(gold) > batch.indices.words.words_per_example.sum() > 3  # some words have several sub-words
+        divisor = int(batch.indices.words.words_per_example.sum()) if options else len(gold)
         expected = (total + (0 if options else further)) / divisor
         assert float(network.losses()["t"](scores, batch).detach()) == pytest.approx(expected, rel=1e-5)
 
@@ -671,7 +671,7 @@ def test_further_sub_words_are_not_asked_where_only_the_first_learn(small_encode
     assert scores.values.grad is not None
     asked = scores.values.grad.abs().sum(1) > 0
     first = torch.zeros(len(asked), dtype=torch.bool)
-    first[batch.indices["firsts"]] = True
+    first[batch.indices.words.first_sub_words] = True
     assert torch.equal(asked, first)
     assert not first.all()
     every = build(small_encoder, t={**FOX, "decoder": decoder})
@@ -737,7 +737,7 @@ def test_the_loss_of_spans_counts_each_word_once_whatever_is_drawn(small_encoder
         float(-row.log_softmax(0)[tag]) for row, tag in zip(scores.values.detach(), batch.gold.tolist(), strict=True)
     )
     loss = network.losses()["t"](scores, batch)
-    assert float(loss.detach()) == pytest.approx(missed / int(batch.indices["words"].sum()), rel=1e-5)
+    assert float(loss.detach()) == pytest.approx(missed / int(batch.indices.words.words_per_example.sum()), rel=1e-5)
 
 
 def spans_scores(network: Network, text: str, likely: dict[tuple[int, int], float]) -> tuple[Any, Scores]:

@@ -32,7 +32,18 @@ if TYPE_CHECKING:
     from weft.spec import Spec
     from weft.targets import FittedTarget, Measures, Target
     from weft.tasks import Task
-    from weft.tensors import Batch, FirstTokenAttention, Scores, States
+    from weft.tensors import (
+        Batch,
+        BoundaryIndex,
+        FirstTokenAttention,
+        Indices,
+        MaskIndex,
+        PairIndex,
+        Scores,
+        SpanIndex,
+        States,
+        WordIndex,
+    )
     from weft.tokenization.examples import MaskedTokens, SubWords, TokenizedExample
     from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer
     from weft.tokenization.words import Words
@@ -41,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "BoundaryIndex",
     "Callback",
     "CheckpointError",
     "Conditioner",
@@ -59,14 +71,17 @@ __all__ = [
     "FittedTarget",
     "Gold",
     "Head",
+    "Indices",
     "Input",
     "Inspection",
     "Loss",
     "LossFunction",
+    "MaskIndex",
     "MaskedTokens",
     "Measures",
     "Model",
     "NetworkShape",
+    "PairIndex",
     "Piece",
     "Pooler",
     "Prediction",
@@ -79,6 +94,7 @@ __all__ = [
     "Section",
     "SelfAttention",
     "Span",
+    "SpanIndex",
     "Spec",
     "States",
     "SubWords",
@@ -97,6 +113,7 @@ __all__ = [
     "TruncationWarning",
     "WeftError",
     "Word",
+    "WordIndex",
     "Words",
     "load",
     "load_encoder",
@@ -128,7 +145,18 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "spec": ("Spec",),
         "targets": ("FittedTarget", "Measures", "Target"),
         "tasks": ("Task",),
-        "tensors": ("Batch", "FirstTokenAttention", "Scores", "States"),
+        "tensors": (
+            "Batch",
+            "BoundaryIndex",
+            "FirstTokenAttention",
+            "Indices",
+            "MaskIndex",
+            "PairIndex",
+            "Scores",
+            "SpanIndex",
+            "States",
+            "WordIndex",
+        ),
         "tokenization.examples": ("MaskedTokens", "SubWords", "TokenizedExample"),
         "tokenization.tokenizer": ("Text", "TokenizedRow", "Tokenizer"),
         "tokenization.words": ("Words",),

@@ -8,16 +8,16 @@ Shape letters, the same everywhere in weft:
     L  labels
 
 Tokens are packed: the rows lie end to end in one line of T tokens and no padding exists. Rows of equal length lie
-side by side, so that attention can treat each such run as one dense block. Where a row lies is in `starts`, in the
-order in which the caller gave the rows; nobody outside this file needs to know that they were moved.
+side by side, so that attention can treat each such run as one dense block. Where a row lies is in `row_offsets`,
+in the order in which the caller gave the rows; nobody outside this file needs to know that they were moved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,6 +25,75 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Integers = Sequence[int] | NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A few tensors that belong together."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on another device."""
+        return replace(self, **{part.name: getattr(self, part.name).to(device) for part in fields(self)})
+
+
+@dataclass(frozen=True)
+class WordIndex(TensorRecord):
+    """Where the U words and P sub-words of E examples lie, all end to end."""
+
+    sub_word_positions: Tensor  # (P,) the packed token of each sub-word
+    word_of: Tensor  # (P,) the word of each sub-word
+    first_sub_words: Tensor  # (U,) the first sub-word of each word
+    last_sub_words: Tensor  # (U,) the last sub-word of each word
+    words_per_example: Tensor  # (E,)
+
+
+@dataclass(frozen=True)
+class SpanIndex(TensorRecord):
+    """The spans of words that are asked about, R in all."""
+
+    first_words: Tensor  # (R,)
+    last_words: Tensor  # (R,) inclusive
+
+
+@dataclass(frozen=True)
+class PairIndex(TensorRecord):
+    """The ordered pairs of spans that are asked about, R in all."""
+
+    heads: Tensor  # (R,) a span of the `SpanIndex`
+    tails: Tensor  # (R,)
+
+
+@dataclass(frozen=True)
+class MaskIndex(TensorRecord):
+    """The masked tokens that are asked about, M in all."""
+
+    masked_positions: Tensor  # (M,) the packed token of each
+
+
+@dataclass(frozen=True)
+class BoundaryIndex(TensorRecord):
+    """Of the M masked tokens asked about, which are to be told from the tokens just outside their span alone."""
+
+    from_boundary: Tensor  # (M,) bool
+    left_positions: Tensor  # (M,) the packed token just left of the span
+    right_positions: Tensor  # (M,) and just right of it
+    offsets: Tensor  # (M,) the token's index in its span
+
+
+@dataclass(frozen=True)
+class Indices:
+    """What features and losses need to know of a batch beside its tokens; each task fills in what it asks about."""
+
+    words: WordIndex | None = None
+    spans: SpanIndex | None = None
+    pairs: PairIndex | None = None
+    masked: MaskIndex | None = None
+    boundary: BoundaryIndex | None = None
+
+    def to(self, device: torch.device | str) -> Indices:
+        """The same on another device."""
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Indices(**{name: None if part is None else part.to(device) for name, part in parts.items()})
 
 
 @dataclass(frozen=True)
@@ -39,10 +108,8 @@ class Batch:
     lengths: Tensor  # (B,) tokens of each row
     runs: tuple[tuple[int, int], ...]  # (rows, tokens per row) of each run of equal rows, in packed order
     task: str = ""
-    outputs_per_example: tuple[
-        int, ...
-    ] = ()  # of each example; one example may be several rows: a pair, a long text in windows
-    indices: Mapping[str, Tensor] = field(default_factory=dict)  # what the task needs to know of words, spans, …
+    outputs_per_example: tuple[int, ...] = ()  # an example may be several rows: a pair, a long text in windows
+    indices: Indices = Indices()
     gold: Tensor | None = None  # the answers of all examples end to end
 
     @property
@@ -55,7 +122,7 @@ class Batch:
         return replace(
             self,
             **moved,
-            indices={name: value.to(device) for name, value in self.indices.items()},
+            indices=self.indices.to(device),
             gold=None if self.gold is None else self.gold.to(device),
         )
 

@@ -1,6 +1,6 @@
-"""What masked tokens were: their own states, or the states beside their span; and the vocabulary as an output layer.
+"""What is read at masked tokens: their own states, or the states beside their span.
 
-Shape letters besides those of `weft.tensors`: M masked places of all examples end to end; V tokens of the vocabulary.
+Shape letters besides those of `weft.tensors`: M masked tokens of all examples end to end.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _LIKE_ENCODER = ("bert", "distilbert")  # families whose head has the encoder's 
 
 
 class MaskedFeatures(Features):
-    """The state at each masked place, States → (M, H)."""
+    """The state of each masked token, States → (M, H)."""
 
     def forward(self, states: States) -> Tensor:
-        return states.tokens[states.batch.indices["places"]]
+        masked = states.batch.indices.masked
+        assert masked is not None
+        return states.tokens[masked.masked_positions]
 
 
-class BoundaryFeatures(Features):
-    """For each example the states at its masked places, and then what the tokens beside each one's span say about it.
-
-    The layout holds for each answer its place, the places `left` and `right` of its span, its `offset` in the span, and
-    whether it is `beside`, that is to be told from these alone.
+class BoundaryFeatures(MaskedFeatures):
+    """The state of each masked token, or what the tokens just outside its span say about it (SpanBERT: Joshi et al.
+    2020); `BoundaryIndex` says which.
     """
 
     def __init__(self, width: int, longest: int) -> None:
@@ -45,13 +45,13 @@ class BoundaryFeatures(Features):
         nn.init.normal_(self.offsets.weight, std=0.02)
 
     def forward(self, states: States) -> Tensor:
-        indices = states.batch.indices
-        own = states.tokens[indices["places"]]
-        beside = indices["beside"].nonzero().squeeze(1)
-        ends = (states.tokens[indices[name][beside]] for name in ("left", "right"))
-        offset = self.offsets(indices["offset"][beside].clamp_max(self.offsets.num_embeddings - 1))
-        told: Tensor = self.layers(torch.cat([*ends, offset], 1))
-        return own.index_copy(0, beside, told.to(own.dtype))
+        index, own = states.batch.indices.boundary, super().forward(states)
+        assert index is not None
+        asked = index.from_boundary.nonzero().squeeze(1)
+        left, right = states.tokens[index.left_positions[asked]], states.tokens[index.right_positions[asked]]
+        offset = self.offsets(index.offsets[asked].clamp_max(self.offsets.num_embeddings - 1))
+        read: Tensor = self.layers(torch.cat([left, right, offset], 1))
+        return own.index_copy(0, asked, read.to(own.dtype))
 
 
 class VocabularyHead(nn.Module):

@@ -19,7 +19,7 @@ _WIDTHS = 16  # wider spans count as so wide
 class RelationFeatures(Features):
     """A vector for each pair of spans, States → (R, K): act(A·head + B·tail + C·(head ∗ tail)).
 
-    The layout is that of spans, and pair_head, pair_tail (R,): which span is the head and which the tail.
+    Reads the batch's `WordIndex`, `SpanIndex` and `PairIndex`.
     """
 
     def __init__(self, width: int, size: int) -> None:
@@ -28,8 +28,9 @@ class RelationFeatures(Features):
         self.head, self.tail, self.both = (nn.Linear(size, size) for _ in range(3))
 
     def forward(self, states: States) -> Tensor:
-        indices = states.batch.indices
+        pairs = states.batch.indices.pairs
+        assert pairs is not None
         spans = self.spans(states)
         head, tail = self.head(spans), self.tail(spans)
-        first, second = indices["pair_head"], indices["pair_tail"]
-        return F.gelu(head[first] + tail[second] + self.both(spans[first] * spans[second]))
+        heads, tails = pairs.heads, pairs.tails
+        return F.gelu(head[heads] + tail[tails] + self.both(spans[heads] * spans[tails]))

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.layers.features import Features
-from weft.tensors import States
+from weft.tensors import SpanIndex, States
 
 Ends = Literal["plain", "networks"]
 ContentOf = Literal["mean", "attention", "none"]
@@ -27,7 +27,7 @@ _CHUNK = 16384  # spans scored at once when nothing is learned
 class SpanFeatures(Features):
     """A vector for each candidate span, States → (R, K).
 
-    The layout is that of words, and span_first, span_last (R,): the first and the last word of each span.
+    Reads the batch's `WordIndex` and `SpanIndex`.
     """
 
     def __init__(self, width: int, size: int, max_width: int, ends: Ends, content: ContentOf) -> None:
@@ -43,7 +43,7 @@ class SpanFeatures(Features):
 
     def score(self, states: States, head: nn.Module) -> Tensor:
         """(R, O); in chunks of spans, so that memory does not grow with the spans' number times their width."""
-        spans = len(states.batch.indices["span_first"])
+        spans = len(_spans_of(states).first_words)
         if torch.is_grad_enabled() or spans <= _CHUNK:
             return super().score(states, head)
         words = self._words(states)
@@ -52,8 +52,10 @@ class SpanFeatures(Features):
 
     def _words(self, states: States) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """Each word as a start, as an end and as content, (U, K) each, and how much it counts as content, (U,)."""
-        indices = states.batch.indices
-        first, last = (states.tokens[indices["places"][indices[name]]] for name in ("firsts", "lasts"))
+        index = states.batch.indices.words
+        assert index is not None
+        ends = index.first_sub_words, index.last_sub_words
+        first, last = (states.tokens[index.sub_word_positions[end]] for end in ends)
         content = None if self.content is None else self.content(first)
         weight = None if self.attention is None else self.attention(first).squeeze(1)
         return self.start(first), self.end(last), content, weight
@@ -62,13 +64,18 @@ class SpanFeatures(Features):
         self, words: tuple[Tensor, Tensor, Tensor | None, Tensor | None], states: States, chunk: slice
     ) -> Tensor:
         start, end, content, weight = words
-        indices = states.batch.indices
-        first, last = indices["span_first"][chunk], indices["span_last"][chunk]
+        index = _spans_of(states)
+        first, last = index.first_words[chunk], index.last_words[chunk]
         total: Tensor = start[first] + end[last] + self.widths((last - first).clamp_max(self.widths.num_embeddings - 1))
         if content is not None and len(first):
             inner, begins = inner_words(first, last)
             total = total + gather_content(content, weight, inner, begins)
         return F.gelu(total)
+
+
+def _spans_of(states: States) -> SpanIndex:
+    assert states.batch.indices.spans is not None
+    return states.batch.indices.spans
 
 
 def end_network(width: int, size: int, ends: Ends) -> nn.Module:

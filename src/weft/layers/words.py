@@ -16,7 +16,9 @@ class SubWordFeatures(Features):
     """The state of every sub-word of every word, States → (P, H)."""
 
     def forward(self, states: States) -> Tensor:
-        return states.tokens[states.batch.indices["places"]]
+        words = states.batch.indices.words
+        assert words is not None
+        return states.tokens[words.sub_word_positions]
 
 
 def mean_by_word(values: Tensor, word_of: Tensor, words: int) -> Tensor:

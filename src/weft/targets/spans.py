@@ -89,7 +89,9 @@ class FittedSpans(FittedAnnotations):
             values, gold = self._sample(scores.values, batch.gold)
             if not len(gold):  # nothing was drawn, and nothing is to be learned: zero, with a gradient of zero
                 return values.sum()
-            return compute(values, gold) * (len(gold) / len(batch.indices["firsts"]))  # per word, as other losses
+            words = batch.indices.words
+            assert words is not None
+            return compute(values, gold) * (len(gold) / len(words.first_sub_words))  # per word, as other losses
 
         return of_spans
 

@@ -35,7 +35,7 @@ from weft.targets.base.annotations import (
     words_of,
 )
 from weft.targets.base.reading import check_labels
-from weft.tensors import Batch, Scores
+from weft.tensors import Batch, Scores, WordIndex
 from weft.tokenization.examples import TokenizedExample, number_words
 from weft.tokenization.words import word_range
 
@@ -165,7 +165,7 @@ class FittedTags(FittedAnnotations):
                 return self._path_loss(scores, batch, batch.gold)
             if self.options.learned == "all":
                 return compute(scores.values, batch.gold)
-            firsts = batch.indices["firsts"]
+            firsts = _words_of(batch).first_sub_words
             return compute(scores.values[firsts], batch.gold[firsts])
 
         return of_tags
@@ -173,9 +173,9 @@ class FittedTags(FittedAnnotations):
     def _path_loss(self, scores: Scores, batch: Batch, gold: Tensor) -> Tensor:
         """Minus the log likelihood of paths through words, and of the tags of further sub-words, per sub-word."""
         assert scores.transitions is not None
-        indices = batch.indices
-        firsts, sizes = indices["firsts"], indices["words"].tolist()
-        words = self._emissions(scores.values, indices["word_of"], firsts)
+        index = _words_of(batch)
+        firsts, sizes = index.first_sub_words, index.words_per_example.tolist()
+        words = self._emissions(scores.values, index.word_of, firsts)
         path = gold[firsts]
         missed = log_partition(words, sizes, scores.transitions) - path_scores(words, path, sizes, scores.transitions)
         if self.options.learned == "first" or self.options.decided == "combined":
@@ -342,3 +342,8 @@ def _word_by_word(golds: Sequence[Any], predictions: Sequence[Any]) -> tuple[lis
 def _words_and_tags(row: Example) -> tuple[list[str], list[str]]:
     text, spans = row.texts[0], gold_spans(row)
     return [text[start:end] for start, end, _ in spans], [tag for _, _, tag in spans]
+
+
+def _words_of(batch: Batch) -> WordIndex:
+    assert batch.indices.words is not None
+    return batch.indices.words

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
-from torch import Tensor, nn
+from torch import nn
 
 from weft.corpus.loading import CorpusFormat, CorpusLoader
 from weft.data.cells import get_cell, get_text, is_blank
@@ -25,7 +25,7 @@ from weft.pooling import Pooler
 from weft.pooling.mean import Mean
 from weft.spec import Spec
 from weft.targets import Target
-from weft.tensors import Batch
+from weft.tensors import Batch, Indices
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer, Truncation
 
@@ -168,9 +168,9 @@ class Task(TaskFiles, root=True):
     def feature_size(self, width: int) -> int:
         """How many numbers the head reads of an encoder of this width."""
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
-        """What the reader needs to know of the examples of a batch beside their tokens."""
-        return {}
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
+        """What features and loss need to know of the examples of a batch beside their tokens."""
+        return Indices()
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         """How many answers an example gets: rows of scores."""

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from weft.data.annotations import list_spans
 from weft.data.formats import Row
@@ -19,7 +18,7 @@ from weft.layers.relations import RelationFeatures
 from weft.targets import Target
 from weft.targets.relations import RelationsTarget, span_pairs
 from weft.tasks.base.words import WordTask
-from weft.tensors import Batch
+from weft.tensors import Batch, Indices, PairIndex, SpanIndex
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
@@ -87,25 +86,25 @@ class Relations(WordTask):
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return len(span_pairs(tokenized_example))
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         first, last, heads, tails = list[int](), list[int](), list[int](), list[int]()
         word = 0
         for tokenized_example in tokenized:
             pairs = span_pairs(tokenized_example)
-            places: dict[Span, int] = {}
+            index_of: dict[Span, int] = {}
             for span in (span for pair in pairs for span in pair):
-                if span not in places:
+                if span not in index_of:
                     held = word_range(tokenized_example.words, span[0], span[1])
                     assert held is not None
-                    places[span] = len(first)
+                    index_of[span] = len(first)
                     first.append(word + held[0])
                     last.append(word + held[1] - 1)
-            heads += [places[head] for head, _ in pairs]
-            tails += [places[tail] for _, tail in pairs]
+            heads += [index_of[head] for head, _ in pairs]
+            tails += [index_of[tail] for _, tail in pairs]
             word += len(tokenized_example.by_word)
-        found = {"span_first": first, "span_last": last, "pair_head": heads, "pair_tail": tails}
-        tensors = {name: torch.tensor(values, dtype=torch.long) for name, values in found.items()}
-        return {**super().indices(tokenized, batch), **tensors}
+        first_words, last_words, head, tail = (torch.tensor(part).long() for part in (first, last, heads, tails))
+        words = super().indices(tokenized, batch)
+        return replace(words, spans=SpanIndex(first_words, last_words), pairs=PairIndex(head, tail))
 
     def build_features(self, width: int) -> Features:
         return RelationFeatures(width, self.size)

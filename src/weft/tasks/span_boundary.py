@@ -16,8 +16,8 @@ from weft.layers.masked import BoundaryFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks.base.corpus import Line, MaskedTask
-from weft.tensors import Batch
-from weft.tokenization.examples import TokenizedExample
+from weft.tensors import Batch, BoundaryIndex, Indices, MaskIndex
+from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
 _OFFSETS = 32  # tokens of a span that are told apart
 
@@ -42,25 +42,32 @@ class SpanBoundary(MaskedTask):
     def target(self) -> Target:
         return MaskedTarget(boundary=True)
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
-        """For each example its masked tokens, and then the same to be told from beside; see `BoundaryFeatures`."""
-        parts: dict[str, list[Tensor]] = {name: [] for name in ("places", "left", "right", "offset", "beside")}
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
+        """Each example's masked tokens, and then the same once more, to be told from outside their spans."""
+        parts: list[tuple[Tensor, ...]] = []
         for row, tokenized_example in enumerate(tokenized):
-            masked, start = masked_tokens_of(tokenized_example), batch.row_offsets[row]
-            places = torch.from_numpy(masked.places)
-            known = masked.outside is not None and masked.offset is not None
-            beside = torch.stack([places - 1, places + 1], 1).clamp(0, int(batch.lengths[row]) - 1)
-            outside = torch.from_numpy(masked.outside) if known else beside
-            offset = torch.from_numpy(masked.offset) if known else torch.zeros_like(places)
-            parts["places"] += [start + places] * 2
-            parts["left"] += [start + outside[:, 0]] * 2
-            parts["right"] += [start + outside[:, 1]] * 2
-            parts["offset"] += [offset] * 2
-            parts["beside"] += [torch.zeros_like(places, dtype=torch.bool), torch.ones_like(places, dtype=torch.bool)]
-        return {name: torch.cat(found) for name, found in parts.items()}
+            masked, offset = masked_tokens_of(tokenized_example), batch.row_offsets[row]
+            positions, *outside = _outside(masked, int(batch.lengths[row]) - 1)
+            for from_boundary in (False, True):
+                asked = torch.full_like(positions, from_boundary, dtype=torch.bool)
+                parts.append((offset + positions, asked, offset + outside[0], offset + outside[1], outside[2]))
+        positions, *boundary = (torch.cat(part) for part in zip(*parts, strict=True))
+        return Indices(masked=MaskIndex(positions), boundary=BoundaryIndex(*boundary))
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return 2 * super().count_outputs(tokenized_example)
 
     def build_features(self, width: int) -> Features:
         return BoundaryFeatures(width, _OFFSETS)
+
+
+def _outside(masked: MaskedTokens, last: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The masked tokens' positions in their row, those just left and right of their spans, and the offsets within.
+
+    A token that the user masked is a span of its own.
+    """
+    positions = torch.from_numpy(masked.places)
+    if masked.outside is None or masked.offset is None:
+        return positions, (positions - 1).clamp_min(0), (positions + 1).clamp_max(last), torch.zeros_like(positions)
+    outside = torch.from_numpy(masked.outside)
+    return positions, outside[:, 0], outside[:, 1], torch.from_numpy(masked.offset)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from weft.layers.candidates import candidates, count_candidates
 from weft.layers.features import Features
@@ -16,7 +16,7 @@ from weft.layers.spans import ContentOf, Ends, SpanFeatures
 from weft.targets import Target
 from weft.targets.spans import SpansTarget
 from weft.tasks.base.words import WordTask
-from weft.tensors import Batch
+from weft.tensors import Batch, Indices, SpanIndex
 from weft.tokenization.examples import TokenizedExample
 
 
@@ -61,7 +61,7 @@ class Spans(WordTask):
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return count_candidates(len(tokenized_example.by_word), self.max_width)
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         sizes = [len(one.by_word) for one in tokenized]
         begins = np.cumsum([0, *sizes])
         found = [candidates(size, self.max_width) for size in sizes]
@@ -69,7 +69,7 @@ class Spans(WordTask):
             torch.from_numpy(np.concatenate([one[end] + begin for one, begin in zip(found, begins, strict=False)]))
             for end in (0, 1)
         )
-        return {**super().indices(tokenized, batch), "span_first": first, "span_last": last}
+        return replace(super().indices(tokenized, batch), spans=SpanIndex(first, last))
 
     def build_features(self, width: int) -> Features:
         return SpanFeatures(width, self.size, self.max_width, self.ends, self.content)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 
 from weft.corpus.corpus import special_ids
 from weft.corpus.documents import Documents
@@ -29,7 +29,7 @@ from weft.layers.masked import MaskedFeatures, VocabularyHead
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks import Task
-from weft.tensors import Batch
+from weft.tensors import Batch, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -146,13 +146,13 @@ class MaskedTask(CorpusTask):
             )
         return found
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
-        """The packed places of what is masked, (M,)."""
-        places = [
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
+        """The masked tokens of all examples, end to end."""
+        positions = [
             batch.row_offsets[row] + torch.from_numpy(masked_tokens_of(tokenized_example).places)
             for row, tokenized_example in enumerate(tokenized)
         ]
-        return {"places": torch.cat(places)}
+        return Indices(masked=MaskIndex(torch.cat(positions)))
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
         return len(masked_tokens_of(tokenized_example).places)

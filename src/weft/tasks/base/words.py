@@ -8,13 +8,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from weft.data.cells import get_words
 from weft.data.formats import Row
 from weft.data.records import Example, Input
 from weft.tasks import Task
-from weft.tensors import Batch
+from weft.tensors import Batch, Indices, WordIndex
 from weft.tokenization.examples import TokenizedExample, number_words, read_words
 from weft.tokenization.tokenizer import Tokenizer
 from weft.tokenization.words import join_words
@@ -90,23 +89,21 @@ class WordTask(Task):
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         return read_words(inputs, tokenizer, max_length, self.stride)
 
-    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> dict[str, Tensor]:
-        """Of the P sub-words and U words of all examples, end to end:
-
-        places (P,): the packed place of each sub-word; word_of (P,): its word; firsts, lasts (U,): each word's first
-        and last sub-word; words (E,): the words of each example.
-        """
+    def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
+        """The words of all examples, end to end."""
         rows = np.cumsum([0, *(len(tokenized_example.rows) for tokenized_example in tokenized)])
         row = np.concatenate([one.by_word.row + begin for one, begin in zip(tokenized, rows, strict=False)])
         position = np.concatenate([one.by_word.position for one in tokenized], dtype=np.int64)
         word_of = torch.from_numpy(number_words(tokenized))
         words = torch.tensor([len(one.by_word) for one in tokenized])
         sizes = torch.bincount(word_of, minlength=int(words.sum()))
-        lasts = sizes.cumsum(0) - 1
-        return {
-            "places": batch.row_offsets[torch.from_numpy(row)] + torch.from_numpy(position),
-            "word_of": word_of,
-            "firsts": lasts - sizes + 1,
-            "lasts": lasts,
-            "words": words,
-        }
+        last = sizes.cumsum(0) - 1
+        return Indices(
+            words=WordIndex(
+                sub_word_positions=batch.row_offsets[torch.from_numpy(row)] + torch.from_numpy(position),
+                word_of=word_of,
+                first_sub_words=last - sizes + 1,
+                last_sub_words=last,
+                words_per_example=words,
+            )
+        )
