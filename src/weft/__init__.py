@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft.conditioning import Conditioning, NetworkShape
-    from weft.data.dataset import Dataset, Prepared
+    from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
+    from weft.corpus.rows import ResampledRows
+    from weft.data.dataset import Dataset, Prepared, Splits
+    from weft.data.formats import Row
     from weft.data.records import Example, Gold, Input, Prediction, Span, Tokens
     from weft.data.tables import Table
     from weft.encoder.attention import SelfAttention
@@ -58,6 +61,9 @@ __all__ = [
     "Conditioner",
     "Conditioning",
     "ConfigError",
+    "CorpusFormat",
+    "CorpusLoader",
+    "CorpusSource",
     "DataError",
     "Dataset",
     "Device",
@@ -89,6 +95,8 @@ __all__ = [
     "ReadRow",
     "ReadText",
     "Readout",
+    "ResampledRows",
+    "Row",
     "Sampler",
     "Scores",
     "Section",
@@ -96,6 +104,7 @@ __all__ = [
     "Span",
     "SpanIndex",
     "Spec",
+    "Splits",
     "States",
     "SubWords",
     "Table",
@@ -123,7 +132,10 @@ __all__ = [
 if not TYPE_CHECKING:  # to a type checker, a name that is not above does not exist
     _MODULES = {
         "conditioning": ("Conditioning", "NetworkShape"),
-        "data.dataset": ("Dataset", "Prepared"),
+        "corpus.loading": ("CorpusFormat", "CorpusLoader", "CorpusSource"),
+        "corpus.rows": ("ResampledRows",),
+        "data.dataset": ("Dataset", "Prepared", "Splits"),
+        "data.formats": ("Row",),
         "data.records": ("Example", "Gold", "Input", "Prediction", "Span", "Tokens"),
         "data.tables": ("Table",),
         "encoder.attention": ("SelfAttention",),
