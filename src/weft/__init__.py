@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from weft.layers.features import Features
     from weft.losses import Loss, LossFunction, TargetType
     from weft.metrics.sections import Section
+    from weft.metrics.wrong_rows import Mistake
     from weft.model.devices import Device
     from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, load_encoder
     from weft.model.evaluate import TaskResult
@@ -85,6 +86,7 @@ __all__ = [
     "MaskIndex",
     "MaskedTokens",
     "Measures",
+    "Mistake",
     "Model",
     "NetworkShape",
     "PairIndex",
@@ -147,6 +149,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "layers.features": ("Features",),
         "losses": ("Loss", "LossFunction", "TargetType"),
         "metrics.sections": ("Section",),
+        "metrics.wrong_rows": ("Mistake",),
         "model.devices": ("Device",),
         "model.embed": ("EmbedOptions", "TextEncoder", "TextVectors", "load_encoder"),
         "model.evaluate": ("TaskResult",),
