@@ -440,6 +440,24 @@ def test_samples_are_painted_gold_above_found() -> None:
     assert "contains texts of the data" in page
 
 
+def test_spans_have_a_table_of_boundary_and_type_errors() -> None:
+    target = SpansTarget(labels=("x", "y"), max_width=4).fit([])
+    golds: list[Gold] = [((0, 4, "x"), (5, 9, "x"), (10, 14, "y")), ((0, 4, "y"),)]
+    answers: list[Prediction] = [
+        [
+            {"start": 0, "end": 4, "label": "x"},
+            {"start": 5, "end": 9, "label": "y"},
+            {"start": 10, "end": 12, "label": "y"},
+        ],
+        [{"start": 7, "end": 9, "label": "x"}],
+    ]
+    page = render(make_record({"names": entry("spans", "f1", (target, golds, answers), 0.0, 0.0)}))
+    shown = " ".join(" ".join(Features(page).words).split())
+    assert (
+        "Boundary and type errors Label Right Type Boundary Both Missed Spurious x 1 1 0 0 0 1 y 0 0 1 0 1 0 " in shown
+    )
+
+
 def wrong(target: Target, golds: list[Gold], answers: list[Prediction]) -> Record:
     """The table of wrong rows of answers, in lines from 2 on."""
     fitted = target.fit(golds)

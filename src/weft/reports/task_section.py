@@ -17,6 +17,7 @@ from weft.reports.svg import clean
 MANY = 20  # labels from which a page first shows the weakest, and all of them only when asked
 WEAKEST = 10
 MOST_CONFUSIONS = 10
+MOST_LINES = 12  # of a table; more are shown when asked for
 LARGE = 4  # labels up to which a confusion matrix needs no list of its largest confusions
 
 
@@ -122,9 +123,13 @@ def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]], looks: Mapp
 
 def _any_table(task: TaskRecord, section: Table, looks: Mapping[str, Look]) -> str:
     words = {index for row in section.rows for index, value in enumerate(row) if isinstance(value, str)}
-    shown = table(section.columns, [[_any_cell(value) for value in row] for row in section.rows], "narrow", words)
+    lines = [[_any_cell(value) for value in row] for row in section.rows]
+    shown = table(section.columns, lines[:MOST_LINES], "narrow", words)
+    if more := lines[MOST_LINES:]:
+        rest = table(section.columns, more, "narrow", words)
+        shown += f"<details><summary>{len(more)} more</summary>{rest}</details>"
     note = f'<p class="note">{clean(section.note)}</p>' if section.note else ""
-    return f'<div class="any"><h3>{clean(section.heading)}</h3>{shown}{note}</div>'
+    return f'<div class="any"><h3>{clean(section.heading)}</h3><div class="across">{shown}</div>{note}</div>'
 
 
 def _any_cell(value: Cell) -> str:

@@ -16,12 +16,17 @@ from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.sections import ClassTable, Section, Table
-from weft.metrics.spans import count_spans, nested_recall, per_label, span_scores
+from weft.metrics.spans import SPAN_ERRORS, count_spans, nested_recall, per_label, span_errors, span_scores
 from weft.metrics.wrong_rows import Mistake, listed_spans
 from weft.targets import FittedTarget, Measures, Target, refuse_merged_labels
 from weft.targets.base.reading import check_labels
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
+
+_ABOUT_ERRORS = (
+    "True spans were predicted right, with the wrong type (label), with the wrong boundary, with both wrong, or missed;"
+    " spurious are predicted spans where none is."
+)
 
 
 @dataclass(frozen=True)
@@ -131,10 +136,14 @@ class FittedAnnotations(FittedTarget):
 
     def report_sections(self, measures: Measures) -> list[Section]:
         sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]
+        if errors := measures.details.get("errors"):
+            columns = ("Label", *(error.capitalize() for error in SPAN_ERRORS))
+            counts = [(label, *(of_label[error] for error in SPAN_ERRORS)) for label, of_label in errors.items()]
+            sections.append(Table("Boundary and type errors", columns, counts, _ABOUT_ERRORS))
         if nested := measures.details.get("nested"):
             names = {"inside": "inside another", "outside": "around another", "flat": "neither"}
-            counts = {key: int(nested[f"{key}_support"]) for key in names}
-            rows = [(name, nested[key] if counts[key] else None, counts[key]) for key, name in names.items()]
+            supports = {key: int(nested[f"{key}_support"]) for key in names}
+            rows = [(name, nested[key] if supports[key] else None, supports[key]) for key, name in names.items()]
             sections.append(Table("Recall of nested spans", ("True spans", "Recall", "Support"), rows))
         return sections
 
@@ -193,6 +202,7 @@ def measure_spans(
     gold: Any = golds
     predicted = [spans_in(prediction) for prediction in predictions]
     measures = measure_annotations(golds, predicted, labels, metrics, intervals)
+    measures.details["errors"] = span_errors(gold, predicted, labels)
     nested = nested_recall(gold, predicted)
     return replace(measures, details={**measures.details, "nested": nested}) if nested["inside_support"] else measures
 
