@@ -27,9 +27,17 @@ def train(
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
     """
     from weft.cli.screen import show_run
+    from weft.training.folder import RunFolder, resume_command
+    from weft.training.interrupt import Interrupted
     from weft.training.run import default_output
     from weft.training.run import train as run
 
     target = output or default_output(config)
-    run(config, target, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
+    try:
+        run(config, target, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
+    except KeyboardInterrupt:  # the second, or one after the last step
+        folder = RunFolder(target)
+        if not folder.has_state():
+            raise
+        raise Interrupted(folder.path, resume_command(config, target, device)) from None
     show_run(target)

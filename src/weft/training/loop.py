@@ -36,6 +36,7 @@ class Loop:
         plans: the phases.
         patience: the evaluations without gain after which a phase stops; None for no limit.
         compares_gradients: whether the tasks' gradients are compared after each epoch.
+        resume_command: what to type to go on after an interruption.
     """
 
     def __init__(
@@ -50,19 +51,25 @@ class Loop:
         patience: int | None,
         compares_gradients: bool,
         folder: Path,
+        resume_command: str,
         accelerator: Accelerator,
         callback: Callback,
     ) -> None:
         self.network, self.batches, self.weights, self.plans = network, batches, weights, plans
         self.dev, self.best, self.patience, self.compares_gradients = dev, best, patience, compares_gradients
-        self.folder, self.accelerator, self.callback = folder, accelerator, callback
+        self.folder, self.resume_command = folder, resume_command
+        self.accelerator, self.callback = accelerator, callback
         self.state, self.states = TrainingState(), StateFolder(folder)
-        self.interruption = Interruption()
+        self.interruption = Interruption(self._acknowledge)
 
     def run(self, resume: bool = False) -> TrainingState:
         """Train to the end; raises `Interrupted` when asked to stop, after writing the state down."""
+        steps = sum(plan.batches for plan in self.plans)
         tensors = self._restore() if resume else None
-        self.callback.begin(sum(plan.batches for plan in self.plans), self.state.step)
+        if resume:
+            where = f"at step {self.state.step:,} of {steps:,}" if tensors else "from the beginning: no state was saved"
+            self.callback.note(f"going on {where}")
+        self.callback.begin(steps, self.state.step)
         try:
             with self.interruption:
                 while self.state.phase < len(self.plans):
@@ -111,7 +118,13 @@ class Loop:
 
     def _stop_if_asked(self) -> None:
         if self.interruption.asked:
-            raise Interrupted(self.folder)
+            raise Interrupted(self.folder, self.resume_command, self.interruption.asked)
+
+    def _acknowledge(self) -> None:
+        self.callback.note(
+            "stopping after this step; all that was learned is kept (once more: at once, back to the last state). "
+            f"Go on with: {self.resume_command}"
+        )
 
     def _count(self, task: str, loss: float, batch: Batch) -> None:
         here = self.state

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -57,7 +58,7 @@ class ProgressCallback(Callback):
         self.line: TaskID | None = None
 
     def note(self, text: str) -> None:
-        self.console.print(f"[dim]{text}[/]")
+        self.console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], None]]:

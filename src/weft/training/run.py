@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -17,14 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import tomli_w
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
 
 from weft.checkpoints.masked_head import write_masked_model
-from weft.checkpoints.state import remove_state
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.corpus.loading import CorpusLoader
@@ -57,6 +54,7 @@ from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.dev import BestWeights, DevRows
+from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
 from weft.training.initial import InitialValues, begin_vocabulary_heads
 from weft.training.loop import Loop
 from weft.training.plan import plan_phases
@@ -64,8 +62,6 @@ from weft.training.progress import Callback, ProgressCallback
 from weft.training.state import TrainingState
 from weft.training.task_batches import TaskBatches
 from weft.training.weighting import LossWeights
-
-CONFIG, CACHE = "weft.toml", "cache"
 
 
 def train(
@@ -90,21 +86,39 @@ def train(
         resume: go on with an unfinished run of the same output; the result is the same as without the break.
         watcher: sees the run; a live bar on standard error by default.
     """
-    changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
-    if isinstance(config, Mapping):
-        experiment, name, home = parse_experiment(dict(config), changes), "run", Path()
-    elif not isinstance(config, str | os.PathLike):
-        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is a {type(config).__name__}")
-    else:
-        experiment, name, home = read_experiment(Path(config), changes), Path(config).stem, Path(config).parent
+    changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
+    name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
     target = Path(output) if output is not None else default_output(name)
-    base = data_folder(home, experiment, data)
-    folder = prepare_folder(target, experiment, resume)
-    callback = callback or ProgressCallback()
-    run = Run(experiment, base, folder, device, callback)
-    run.finish(run.learn(resume))
-    publish(folder, target)
+    folder = RunFolder(target)
+    before = folder.started() if resume else Started()
+    started = Started((*before.overrides, *changes), before.data if data is None else str(Path(data).resolve()))
+    experiment = _read(config, started.overrides)
+    base = data_folder(home, experiment, before.data if data is None else data)
+    with folder.lock():
+        if resume:
+            folder.resume(experiment)
+        else:
+            folder.start(experiment, started)
+        command = resume_command(config, target, device)
+        run = Run(experiment, base, folder, device, callback or ProgressCallback(), command)
+        run.finish(run.learn(resume))
+        folder.publish()
     return load(target, device=device)
+
+
+def _name(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    """What a run is called after."""
+    if isinstance(config, Mapping):
+        return "run"
+    if not isinstance(config, str | os.PathLike):
+        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is a {type(config).__name__}")
+    return os.fspath(config)
+
+
+def _read(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str]) -> Experiment:
+    if isinstance(config, Mapping):
+        return parse_experiment(dict(config), overrides)
+    return read_experiment(Path(config), overrides)
 
 
 def default_output(config: str | os.PathLike[str]) -> Path:
@@ -112,37 +126,27 @@ def default_output(config: str | os.PathLike[str]) -> Path:
     return Path("runs") / Path(config).stem
 
 
-def prepare_folder(target: Path, experiment: Experiment, resume: bool) -> Path:
-    """The folder an unfinished run lives in, `OUTPUT.running`; it becomes OUTPUT when all is done."""
-    if target.exists():
-        raise ConfigError(f"the output {target} exists already; name another with --output, or remove it")
-    folder = target.with_name(target.name + ".running")
-    document = tomli_w.dumps(experiment.to_dict())
-    if folder.exists() and not resume:
-        raise ConfigError(
-            f"{folder} holds an unfinished run; go on with it with --resume, or remove the folder to start anew"
-        )
-    if resume and not (folder / CONFIG).exists():
-        raise ConfigError(f"there is no unfinished run {folder} to resume; start it without --resume")
-    if resume and (folder / CONFIG).read_text(encoding="utf-8") != document:
-        raise ConfigError(f"{folder} was started with another config; resume with the same one, or start anew")
-    if not resume:
-        write_atomically(folder / CONFIG, lambda path: path.write_text(document, encoding="utf-8"))
-    return folder
-
-
 class Run:
     """One run: data and network made ready, learned, measured and written."""
 
-    def __init__(self, experiment: Experiment, base: Path, folder: Path, device: Device, callback: Callback) -> None:
-        self.experiment, self.base, self.folder, self.callback = experiment, base, folder, callback
+    def __init__(
+        self,
+        experiment: Experiment,
+        base: Path,
+        run_folder: RunFolder,
+        device: Device,
+        callback: Callback,
+        resume_command: str,
+    ) -> None:
+        self.experiment, self.base, self.callback, self.resume_command = experiment, base, callback, resume_command
+        self.run_folder, self.folder = run_folder, run_folder.path
         try:
             source = load_source(experiment, base)
             self.data = self._load(source)
             self.network = build_network(experiment, self.data, source)
-            self.accelerator = build_accelerator(experiment, device, folder)
+            self.accelerator = build_accelerator(experiment, device, self.folder)
         except WeftError:
-            remove_if_untouched(folder)
+            run_folder.remove_if_untouched()
             raise
 
     def _load(self, source: TextEncoder) -> dict[str, Splits]:
@@ -176,7 +180,7 @@ class Run:
         try:
             return self._build_loop().run(resume)
         except WeftError:
-            remove_if_untouched(self.folder)
+            self.run_folder.remove_if_untouched()
             raise
 
     def _build_loop(self) -> Loop:
@@ -198,6 +202,7 @@ class Run:
             patience=settings.early_stopping_patience,
             compares_gradients=settings.gradient_agreement,
             folder=self.folder,
+            resume_command=self.resume_command,
             accelerator=self.accelerator,
             callback=self.callback,
         )
@@ -398,25 +403,6 @@ def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> A
         raise ConfigError("training in several processes is not supported yet; start weft train without a launcher")
     accelerator.init_trackers("weft")
     return accelerator
-
-
-def publish(folder: Path, target: Path) -> None:
-    """Give a finished run its name, and only then remove what resuming would have needed."""
-    try:
-        folder.rename(target)
-    except OSError as error:
-        raise WeftError(f"the finished run cannot be moved from {folder} to {target}: {error.strerror}") from None
-    remove_state(target)
-    shutil.rmtree(target / CACHE, ignore_errors=True)
-    shutil.rmtree(target / "best" / "overall")
-    with contextlib.suppress(OSError):
-        (target / "best").rmdir()  # where the chosen weights are the best for every task
-
-
-def remove_if_untouched(folder: Path) -> None:
-    """Remove the folder of a run that failed before it learned anything."""
-    if {path.name for path in folder.iterdir()} <= {CONFIG, CACHE}:
-        shutil.rmtree(folder)
 
 
 def to_json(data: Any) -> str:
