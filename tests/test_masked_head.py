@@ -23,7 +23,7 @@ from weft.cli import main as cli
 from weft.config.document import parse_experiment
 from weft.corpus.loading import CorpusLoader
 from weft.encoder.encoder import Encoder
-from weft.layers.masked import VocabularyHead
+from weft.heads.vocabulary import VocabularyHead
 from weft.model.embed import TextEncoder, load_encoder
 from weft.model.folder import load_network
 from weft.model.network import Network

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from weft.layers import spans as layer
-from weft.layers.candidates import candidates, count_candidates, place_of
+from weft.layers.candidates import candidate_index, candidates, count_candidates
 from weft.layers.spans import ContentOf, Ends, SpanFeatures, gather_content, inner_words, softmax_in_bags
 from weft.layers.words import SubWordFeatures, first_of_words, mean_by_word
 from weft.tensors import Indices, SpanIndex, States, WordIndex, pack
@@ -197,7 +198,7 @@ def test_candidates_are_all_spans_up_to_a_width(words: int, max_width: int) -> N
     for one in range(words):
         for other in range(one, words):
             place = expected.index((one, other)) if (one, other) in expected else None
-            assert place_of(one, other, words, max_width) == place
+            assert candidate_index(one, other, words, max_width) == place
 
 
 @given(st.lists(st.lists(st.floats(-9, 9), min_size=1, max_size=4), max_size=5))
@@ -216,3 +217,13 @@ def test_a_sub_word_is_read_where_it_lies() -> None:
     found = SubWordFeatures()(states)
     rows = [states.row(text)[1:-1] for text in range(len(PIECES))]
     assert torch.equal(found, torch.cat(rows))
+
+
+def test_candidates_of_long_texts_are_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        for words in range(1000, 1050):
+            candidates(words, 12)
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()

@@ -21,7 +21,7 @@ from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError
-from weft.layers.masked import VocabularyHead
+from weft.heads.vocabulary import VocabularyHead
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
 
-@lru_cache(maxsize=1024)
 def candidates(words: int, max_width: int) -> tuple[Ints, Ints]:
     """The first and the last word of every span of a text, (R,) each, by first word and then by width."""
     sizes = np.minimum(max_width, np.arange(words, 0, -1))  # spans that begin at each word
@@ -25,8 +22,8 @@ def count_candidates(words: int, max_width: int) -> int:
     return wide * words - wide * (wide - 1) // 2
 
 
-def place_of(first: int, last: int, words: int, max_width: int) -> int | None:
-    """Where a span stands among the candidates, None if it is too wide to be one."""
+def candidate_index(first: int, last: int, words: int, max_width: int) -> int | None:
+    """The index of a span among the candidates, None if it is too wide to be one."""
     width = last - first
     if width >= max_width:
         return None

@@ -14,6 +14,7 @@ from weft.data.records import Input
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
+from weft.heads.vocabulary import VocabularyHead
 from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling.cls import Cls
@@ -84,6 +85,10 @@ class Network(nn.Module):
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
         return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
+
+    def vocabulary_heads(self) -> dict[str, VocabularyHead]:
+        """The heads that tell masked tokens, by their names in `heads`: what other libraries know as a head too."""
+        return {key: head for key, head in self.heads.items() if isinstance(head, VocabularyHead)}
 
     def tasks_of(self, parameter: str) -> frozenset[str]:
         """The tasks that read a parameter, by its name in the network."""

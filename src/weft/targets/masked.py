@@ -88,7 +88,7 @@ class FittedMasked(FittedTarget):
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         refuse_merged_labels(loss, _SOME)
-        if getattr(loss, "class_weights", None) is not None:
+        if loss.weighting is not None:
             raise ConfigError("class_weights cannot be given for masked words, whose labels are the whole vocabulary")
         compute = loss.build((), None)
 

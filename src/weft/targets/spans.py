@@ -14,7 +14,7 @@ from torch import Tensor
 from weft.baselines.lookup import lookup_spans
 from weft.data.overlaps import best_disjoint
 from weft.data.records import Example, Gold, Prediction
-from weft.layers.candidates import candidates, count_candidates, place_of
+from weft.layers.candidates import candidate_index, candidates, count_candidates
 from weft.losses import Loss
 from weft.targets import Measures, ScoresLoss
 from weft.targets.base.annotations import (
@@ -75,7 +75,7 @@ class FittedSpans(FittedAnnotations):
             gold = torch.zeros(count_candidates(words, self.target.max_width), dtype=torch.long)
             for start, end, label in gold_spans(example):
                 held = word_range(tokenized_example.words, start, end)
-                place = None if held is None else place_of(held[0], held[1] - 1, words, self.target.max_width)
+                place = None if held is None else candidate_index(held[0], held[1] - 1, words, self.target.max_width)
                 if place is not None:
                     gold[place] = places[label]
             found.append(gold)
@@ -150,7 +150,7 @@ class FittedSpans(FittedAnnotations):
             column = int((scores.values[:, 1:] == highest).nonzero()[0, 1])
             return (self.labels[column],), highest
         held = words_of(prediction, tokenized_example)
-        rows = [place_of(first, stop - 1, words, self.target.max_width) for first, stop in held]
+        rows = [candidate_index(first, stop - 1, words, self.target.max_width) for first, stop in held]
         columns = [self.labels.index(span["label"]) + 1 for span in prediction]
         return tuple(dict.fromkeys(span["label"] for span in prediction)), scores.values[rows, columns].sum()
 

@@ -20,7 +20,6 @@ from weft.errors import ConfigError
 from weft.layers.crf import Crf, best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
 from weft.losses import Loss
-from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
 from weft.targets import Measures, ScoresLoss, refuse_merged_labels
@@ -152,7 +151,7 @@ class FittedTags(FittedAnnotations):
         return [tags.get(word, self.labels[0]) for word in words]
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
-        if self.options.decoder == "crf" and not (isinstance(loss, CrossEntropy) and loss == CrossEntropy()):
+        if self.options.decoder == "crf" and loss != self.target.default_loss:
             raise ConfigError("a CRF is trained by the likelihood of whole paths; leave the loss out")
         refuse_merged_labels(loss, len(self.tags))
         compute = loss.build(self.tag_counts(), sum(self.tag_counts()))
@@ -293,7 +292,7 @@ class FittedBio(FittedTags):
         return allowed_transitions(self.tags)
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
-        if getattr(loss, "class_weights", None) == "balanced":
+        if loss.weighting == "balanced":
             raise ConfigError("how many words are outside of all spans is not known; give one number per tag instead")
         return super().build_loss(loss)
 

@@ -13,7 +13,6 @@ from weft.checkpoints.source import find_folder
 from weft.config.experiment import Experiment
 from weft.data.dataset import Dataset
 from weft.data.records import Example
-from weft.layers.masked import VocabularyHead
 from weft.model.folder import DOCUMENT, load_network
 from weft.model.network import Network
 from weft.tensors import States
@@ -54,7 +53,7 @@ class InitialValues:
 
 def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Dataset]) -> None:
     """Begin the heads that tell masked words from that of the checkpoint, or else from how common each token is."""
-    fresh = {key: head for key, head in network.heads.items() if isinstance(head, VocabularyHead)}
+    fresh = network.vocabulary_heads()
     tensors = _trained_head(network, experiment) if fresh else None
     for key, head in fresh.items():
         shares = (train[name].token_log_shares() for name in network.tasks if network.head_of(name) == key)
@@ -72,5 +71,4 @@ def _trained_head(network: Network, experiment: Experiment) -> Mapping[str, Tens
     folder = find_folder(experiment.encoder.name, experiment.encoder.revision)
     if not (folder / DOCUMENT).exists():
         return read_vocabulary_head(folder, network.encoder.config)
-    trained = (head for head in load_network(folder).heads.values() if isinstance(head, VocabularyHead))
-    return next((head.state_dict() for head in trained), None)
+    return next((head.state_dict() for head in load_network(folder).vocabulary_heads().values()), None)

@@ -30,7 +30,6 @@ from weft.data.dataset import Splits
 from weft.data.records import Example
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
-from weft.layers.masked import VocabularyHead
 from weft.model.devices import Device, choose_device, half_precision_fault
 from weft.model.embed import TextEncoder, load_encoder
 from weft.model.evaluate import TaskResult, calibrate, evaluate, measure_baselines
@@ -255,9 +254,10 @@ class Run:
 
     def _write_for_others(self, network: Network) -> None:
         """Where masked words were learned, also the encoder with that head as `transformers` reads it."""
+        heads = network.vocabulary_heads()
         for name in network.tasks:
-            head = network.heads[network.head_of(name)]
-            if not isinstance(head, VocabularyHead):
+            head = heads.get(network.head_of(name))
+            if head is None:
                 continue
             if network.added_parameters(name):
                 self.callback.note(f"{name}: transformers knows no conditioning, so nothing is written for it")

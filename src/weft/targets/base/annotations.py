@@ -156,7 +156,7 @@ def _spans_of_words(input: Input, spans: Sequence[tuple[int, int, str]]) -> tupl
 
 def loss_with_none(loss: Loss, labels: int, noun: str) -> LossFunction:
     """A loss over the scores of no label and of each label; raises for one that cannot tell them apart."""
-    if getattr(loss, "class_weights", None) == "balanced":
+    if loss.weighting == "balanced":
         raise ConfigError(f"how many {noun} have no label is not known; give a number for none and for each label")
     refuse_merged_labels(loss, labels + 1)
     return loss.build((1,) * (labels + 1))

@@ -24,8 +24,9 @@ from weft.data.records import Input
 from weft.encoder.encoder import Encoder
 from weft.errors import DataError
 from weft.heads.linear import Linear
+from weft.heads.vocabulary import VocabularyHead
 from weft.layers.features import Features
-from weft.layers.masked import MaskedFeatures, VocabularyHead
+from weft.layers.masked import MaskedFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
 from weft.tasks import Task
