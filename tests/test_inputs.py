@@ -236,8 +236,8 @@ def test_evaluate_leaves_out_a_task_whose_columns_a_file_lacks_and_says_so(
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("same", "rows.csv: task 'same' reads the column 'sentence1', 'sentence2'; the columns are: text, fox"),
-        ("size", "rows.csv: task 'size' has its answers in the column 'size'; the columns are: text, fox"),
+        ("same", "rows.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text, fox"),
+        ("size", "rows.csv: task 'size' has its answers in the column 'size'; its columns are: text, fox"),
     ],
 )
 def test_evaluate_refuses_a_file_without_the_columns_of_a_task_that_was_named(

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -24,15 +25,8 @@ from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, DataError
 from weft.model.embed import load_encoder
 from weft.model.folder import save_network
-from weft.model.inspect import (
-    Inspection,
-    LeafConditioner,
-    Place,
-    count_pulls,
-    find_words,
-    inspect,
-    unread_spans,
-)
+from weft.model.inspect import LeafConditioner, inspect, label_shares, unread_stretches
+from weft.model.inspection import Inspection
 from weft.model.network import Network
 from weft.model.predict import predict
 from weft.reports.inspect_page import marks_of, render_attention
@@ -43,6 +37,7 @@ from weft.targets.labels import FittedLabels, LabelsTarget
 from weft.tasks import Task
 from weft.tensors import States
 from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.words import TextWord, whole_words
 
 Run = Callable[..., tuple[int, str, str]]
 TEXT = "the quick brownfox jumps, don't!"
@@ -214,7 +209,7 @@ def test_pulls_are_the_share_of_a_words_heads_and_tokens_that_each_label_won(lab
             share = float((pulled[tokens] == place).float().mean())
             assert word.label_shares.get(label, 0.0) == pytest.approx(share)
     assert any(word.winning_label for word in words_of(found))
-    assert count_pulls(torch.tensor([[1, 1], [0, -1]]), ("x", "y")) == {"y": 0.5, "x": 0.25}
+    assert label_shares(np.array([[1, 1], [0, -1]]), ("x", "y")) == {"y": 0.5, "x": 0.25}
 
 
 def test_labels_pull_only_where_the_method_and_the_task_have_them(
@@ -297,14 +292,17 @@ def test_what_did_not_fit_is_counted_and_named_by_place(plain: Network) -> None:
     (row,) = inspect(plain, "tail", (LONG,)).rows  # head and tail stay, the middle goes
     ((start, end),) = row.texts[0].unread
     assert row.texts[0].words[0].start == 0 < start < end < row.texts[0].words[-1].start
-    assert unread_spans([Place(0, 2, 4, [1])], [Place(0, 0, 4, [1]), Place(0, 5, 6, [2])]) == (((5, 6),), 1)
+    assert unread_stretches([TextWord(0, 2, 4, [1])], [TextWord(0, 0, 4, [1]), TextWord(0, 5, 6, [2])]) == (
+        ((5, 6),),
+        1,
+    )
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bytes", "unigram"])
 def test_marks_stay_with_their_letters(kind: str, tiny_tokenizers: dict[str, Tokenizer]) -> None:
     text = "cafe\u0301 over ❤️ 1\ufe0f\u20e3 👍🏽 👩\u200d👧, été\u0301"
     (row,) = tiny_tokenizers[kind].encode([text], max_length=99, offsets=True)
-    found = find_words(row, (text,))
+    found = whole_words(row, (text,))
     ends = [(text[:place.start], text[place.start : place.end], text[place.end :]) for place in found]  # fmt: skip
     for before, word, after in ends:
         assert not word.startswith(("\u0301", "\ufe0f", "\u20e3", "🏽", "\u200d")), (before, word)
@@ -354,7 +352,7 @@ def read_page(page: str) -> Features:
 def test_a_page_holds_every_text_as_it_was_written_and_runs_nothing(labelled: Network, text: str) -> None:
     page = render_attention([[inspect(labelled, "size", (text,))]], ["m"])
     reader = read_page(page)
-    assert reader.texts == [text, text]  # attention, and the second opinion
+    assert reader.texts == [text] * 3  # attention, gradient × input, words left out
     assert not {"script", "link", "img", "iframe", "b title"} & set(reader.tags)
     assert not re.search(r"https?:|url\(|@import|\son\w+=", page.replace(text, ""))
     assert "Attention is not an explanation" in page
@@ -370,7 +368,7 @@ def test_control_characters_do_not_reach_the_page(plain: Network) -> None:
 def test_two_models_stand_beside_each_other_on_one_scale(plain: Network, labelled: Network) -> None:
     found = [inspect(network, "size", (TEXT,)) for network in (plain, labelled)]
     page = render_attention([found, found], ["plain <i>", "labels"])
-    assert read_page(page).texts == [TEXT] * 8
+    assert read_page(page).texts == [TEXT] * 12
     assert page.count('<p class="model">plain &lt;i&gt;</p>') == page.count('<p class="model">labels</p>') == 2
     assert page.count("--s:1.00") >= 2  # the strongest word of both, once per text
     assert "Text 2" in page
@@ -395,7 +393,7 @@ def test_labels_are_marked_only_where_they_pull(plain: Network, labelled: Networ
 def test_every_kind_of_answer_has_its_page(labelled: Network, task: str, texts: tuple[str, ...]) -> None:
     found = inspect(labelled, task, texts)
     page = render_attention([[found]], ["m"])
-    assert read_page(page).texts == [*texts, *texts]
+    assert read_page(page).texts == [*texts, *texts, *texts]
     assert ("Second text" in page) == (len(texts) == 2)
     if task == "alike":
         assert f"<b>{found.prediction['score']:.2f}</b>" in page
@@ -420,7 +418,7 @@ def test_hostile_words_that_were_not_read_stay_text(plain: Network) -> None:
     assert "<script>" in hostile[start:end]
     page = render_attention([[found]], ["m"])
     reader = read_page(page)
-    assert reader.texts == [hostile, hostile]
+    assert reader.texts == [hostile] * 3
     assert not {"script", "img"} & set(reader.tags)
 
 
@@ -566,7 +564,7 @@ def test_the_page_shows_the_marks_first_and_keeps_the_text(marking: Network, tas
     found = inspect(marking, task, (text,))
     page = render_attention([[found], [found]], ["m"])
     reader = read_page(page)
-    assert reader.texts == [text] * (6 if found.prediction else 4)
+    assert reader.texts == [text] * (8 if found.prediction else 4)
     assert "script" not in reader.tags
     assert not re.search(r"https?:|url\(|@import", page)
     assert page.count('<td class="number">') == 2 * 3 * len(found.prediction)
@@ -689,10 +687,21 @@ def test_the_command_shows_a_text_and_writes_a_page(folders: tuple[Path, Path], 
     assert code == 0, err
     assert f"{TEXT} [b]x[/] :fox:" in out
     assert "looked at:" in out
+    assert re.search(r"left out: \S+ \d+(\.\d)?% (less|more)", out)
+    assert "Gradient × input " in out
     assert "labelled: size" in out
     assert "plain: size" in out
-    assert read_page(page.read_text("utf-8")).texts == [f"{TEXT} [b]x[/] :fox:"] * 4
+    assert read_page(page.read_text("utf-8")).texts == [f"{TEXT} [b]x[/] :fox:"] * 6
     assert "layer 0 of 0 … 1 · strongest head" in page.read_text("utf-8")
+
+
+def test_the_command_leaves_no_word_out_where_that_is_not_wanted(
+    folders: tuple[Path, Path], run: Run, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    code, out, _ = run(folders[0], "--task", "size", "--text", TEXT, "--no-leave-out", "--output", page)
+    assert code == 0
+    assert "left out" not in out + page.read_text("utf-8")
 
 
 def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Run, tmp_path: Path) -> None:

@@ -105,5 +105,5 @@ def test_a_page_is_drawn_as_wide_as_the_window_and_runs_nothing_of_a_message(
     dom = Dom(browse(page, tmp_path, WIDTH, HEIGHT, "--dump-dom"))
     assert dom.title == f"What “{task}” looked at"
     assert not {"script", "img"} & set(dom.tags)
-    shown = [text for texts in PAGES[task] for text in (*texts, *texts)]  # attention, and the second opinion
+    shown = [text for texts in PAGES[task] for text in texts * 3]  # attention, gradient × input, words left out
     assert dom.texts == shown

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from weft.model.devices import Device
     from weft.model.embed import EmbedOptions, TextEncoder, TextVectors, load_encoder
     from weft.model.evaluate import TaskResult
-    from weft.model.inspect import Inspection, Piece, ReadRow, ReadText, Word
+    from weft.model.inspection import Inspection, Piece, ReadRow, ReadText, Word
     from weft.model.model import Model, load
     from weft.pooling import Pooler
     from weft.sampling import Sampler
@@ -153,7 +153,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "model.devices": ("Device",),
         "model.embed": ("EmbedOptions", "TextEncoder", "TextVectors", "load_encoder"),
         "model.evaluate": ("TaskResult",),
-        "model.inspect": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
+        "model.inspection": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
         "model.model": ("Model", "load"),
         "pooling": ("Pooler",),
         "sampling": ("Sampler",),

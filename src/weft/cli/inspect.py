@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from weft.data.records import Prediction
-    from weft.model.inspect import Inspection, ReadRow, ReadText, Word
+    from weft.model.inspection import Inspection, ReadRow, ReadText, Word
     from weft.model.network import Network
 
 _SHADES = ("", "#1c2126 on #e9e2f7", "#1c2126 on #d0c1ee", "#1c2126 on #b39be2", "#ffffff on #7a5cbf")
@@ -37,6 +37,9 @@ def inspect(
     heads: Annotated[Literal["mean", "max"], typer.Option(help="Mean over the heads, or each word's strongest.")] = (
         "mean"
     ),
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out/--no-leave-out", help="Also ask what is answered without each word.")
+    ] = True,
     limit: Annotated[int, typer.Option(min=1, help="Most rows of a file to show.")] = 20,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write a page (.html); it holds the texts.")
@@ -44,7 +47,8 @@ def inspect(
 ) -> None:
     """Show where a task looked in a text, which labels pulled, and which words spoke for the answer.
 
-    Attention is not an explanation; gradient × input is shown beside it as a second opinion.
+    Attention is not an explanation; beside it stand gradient × input, and what becomes of the answer when each word is
+    left out, with how far these two agree.
 
     Example: [cyan]weft inspect triage --task urgency --text "I can hardly breathe" --output page.html[/]
     """
@@ -66,7 +70,10 @@ def inspect(
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)
     asked = (read[task] for _, read in islice(inputs, limit))
-    found = [[look(network, task, one, layer, heads) for network in networks] for one in counting(asked, None, "rows")]
+    found = [
+        [look(network, task, input, layer, heads, leave_words_out=leave_out) for network in networks]
+        for input in counting(asked, None, "rows")
+    ]
     titles = _titles(folders)
     for number, row in enumerate(found, 1):
         _show(row, titles, number if len(found) > 1 else None)
@@ -210,7 +217,20 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
         sentences.append(f"for {about or 'a higher score'}: {attribution}")
     if against := named("attribution", 1):
         sentences.append(f"{f'against {about}' if about else 'for a lower score'}: {against}")
-    return sentences + cut(row)
+    return sentences + _left_out(one, words) + cut(row)
+
+
+def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
+    """What becomes of the answer without the words that matter most, and how far gradient × input agrees."""
+    from weft.reports.inspect_page import agreement, drop_in_words
+
+    drops = [(name, word.left_out) for name, word in words if word.left_out]
+    ranked = sorted(drops, key=lambda item: -abs(item[1]))[:_TOP]
+    if not ranked:
+        return []
+    together = f" ({one.left_out_together} words at a time)" if one.left_out_together > 1 else ""
+    named = ", ".join(f"{name} {drop_in_words(one, drop).removeprefix('without it ')}" for name, drop in ranked)
+    return [f"left out{together}: {named}", *agreement(one)]
 
 
 def _name(name: str, word: Word, key: str) -> str:

@@ -1,127 +1,40 @@
 """What a model looked at: the first token's attention, the labels that pulled it, and what spoke for the answer.
 
-Plain numbers, word by word; `reports.attention` paints them. Attention says where a layer gathered from, not why the
-answer is what it is; gradient × input stands beside it as a second opinion, made in another way.
+Attention says where a layer gathered from, not why the answer is what it is. Beside it stand gradient × input, which
+tells of small changes of a word's embedding, and what really becomes of the answer when a word is left out.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from weft.data.records import Input, Prediction
+from weft.data.records import Input
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.errors import ConfigError
 from weft.model.inputs import choose_tasks
+from weft.model.inspection import Heads, Inspection, ReadRow, ReadText, Stretch, Word
+from weft.model.leave_out import LeftOut, leave_out
 from weft.model.network import Network
 from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow
-from weft.tokenization.windows import Window, cut_windows, deciding_windows
+from weft.tokenization.windows import Window, cut_windows, join_windows
+from weft.tokenization.words import TextWord, whole_words
 
-Heads = Literal["mean", "max"]
 Texts = tuple[str, ...]  # one text, or the two of a pair
-Span = tuple[int, int]  # characters [start, end) of a text as the user wrote it
+Floats = NDArray[np.floating]
 
 _NO_LIMIT = 10**9
-_JOINERS = "\u200c\u200d"
-
-
-@dataclass(frozen=True)
-class Word:
-    """One word with the shares of its tokens added up.
-
-    A mark that belongs to the word's last character (an accent written by itself, an emoji's variant) belongs to the
-    word, also where the tokenizer drops it or takes it for a word of its own.
-    """
-
-    start: int
-    end: int
-    attention: float  # share of the row's attention
-    attribution: float  # share of what spoke for the answer, negative for what spoke against it
-    label_shares: Mapping[str, float]  # by label, its share of the word's heads × tokens, strongest first; no zeros
-
-    @property
-    def winning_label(self) -> str | None:
-        """The label that won most of the word, None where none won any."""
-        return next(iter(self.label_shares), None)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of a text: a word, what lies between words, or (`read` being False) what was cut off."""
-
-    text: str
-    word: Word | None = None
-    read: bool = True
-
-
-@dataclass(frozen=True)
-class ReadText:
-    """A text, the words of it that were read, and the parts that were not."""
-
-    text: str
-    words: tuple[Word, ...]
-    unread: tuple[Span, ...] = ()
-    unread_words: int = 0
-
-    def pieces(self) -> Iterator[Piece]:
-        """The whole text in order, in pieces; put together they are the text again."""
-        parts: list[tuple[Span, Word | None]] = [((word.start, word.end), word) for word in self.words]
-        parts += [(span, None) for span in self.unread]
-        at = 0
-        for (start, end), word in sorted(parts, key=lambda part: part[0]):
-            if at < start:
-                yield Piece(self.text[at:start])
-            yield Piece(self.text[start:end], word, read=word is not None)
-            at = end
-        if at < len(self.text):
-            yield Piece(self.text[at:])
-
-
-@dataclass(frozen=True)
-class ReadRow:
-    """One row of tokens: a text, or both texts of a cross-encoded pair.
-
-    The attention of all words and `special_attention` add up to 1. A text that was read in several windows is still one
-    row: the attention of a word is its share of the window that decides about it, that of special tokens the mean over
-    the windows, and attributions add up what a token did in every window that it is in.
-    """
-
-    texts: tuple[ReadText, ...]
-    special_attention: float  # on [CLS], [SEP] and the like
-    special_attribution: float  # the absolute shares of those tokens
-    tokens: int
-    dropped: int  # tokens that did not fit
-    windows: int = 1  # rows in which it was read
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """An answer and what was looked at on the way. A siamese pair has two rows, everything else one.
-
-    The absolute attributions of all words and special tokens, over all rows, add up to 1 (or are all 0).
-    """
-
-    task: str
-    prediction: Prediction
-    rows: tuple[ReadRow, ...]
-    explained: tuple[str, ...]  # the labels whose scores the attribution is about; none for a number
-    labels: tuple[str, ...] | None  # those that may pull; None where labels have no part in this layer's attention
-    layer: int
-    depth: int
-    heads: Heads
-    pooling: str  # how the task reads the row: only `cls` reads the first token alone, `words` none but the words
 
 
 @dataclass(frozen=True)
@@ -132,16 +45,6 @@ class Run:
     scores: Scores  # of one example
     embedded: Tensor  # (T, H) what the encoder began with, a leaf
     shown: FirstTokenAttention
-
-
-@dataclass(frozen=True)
-class Place:
-    """A word of a row: which of its texts, which characters, which tokens."""
-
-    text: int
-    start: int
-    end: int
-    tokens: list[int]
 
 
 class LeafConditioner(Conditioner):
@@ -178,48 +81,54 @@ class _Row:
     encoded: TokenizedRow
     whole: TokenizedRow  # the same row without a limit
     texts: Texts
-    places: list[Place]
-    attention: Tensor  # (S,)
-    attribution: Tensor  # (S,) gradient × input
-    pulled: Tensor | None  # (S, N)
+    words: list[TextWord]
+    attention: Floats  # (S,)
+    attribution: Floats  # (S,) gradient × input
+    winning_label: NDArray[np.int64] | None  # (S, N)
     windows: int = 1
 
     def absolute(self) -> float:
         """The sum of the absolute attributions of words and special tokens, before they are made shares."""
-        words = sum(abs(float(self.attribution[place.tokens].sum())) for place in self.places)
-        return words + float(self.attribution[self.outside()].abs().sum())
+        words = sum(abs(float(self.attribution[word.tokens].sum())) for word in self.words)
+        return words + float(np.abs(self.attribution[self.outside()]).sum())
 
     def outside(self) -> list[int]:
         """The tokens that belong to no word."""
-        inside = {token for place in self.places for token in place.tokens}
-        return [token for token in range(len(self.encoded.ids)) if token not in inside]
+        inside = {token for word in self.words for token in word.tokens}
+        return [token for token in range(len(self.encoded)) if token not in inside]
 
-    def read(self, total: float, labels: Sequence[str]) -> ReadRow:
-        """The row in words; attributions are divided by `total`."""
-        outside, whole = self.outside(), find_words(self.whole, self.texts)
+    def read(self, total: float, labels: Sequence[str], left_out: Iterator[float | None]) -> ReadRow:
+        """The row in words; attributions are divided by `total`, and each word takes the next of `left_out`."""
+        outside, whole = self.outside(), whole_words(self.whole, self.texts)
         texts = []
         for which, text in enumerate(self.texts):
-            places = [place for place in self.places if place.text == which]
-            unread, lost = unread_spans(places, [place for place in whole if place.text == which])
-            words = tuple(self.word(place, total, labels) for place in places)
+            kept = [word for word in self.words if word.text == which]
+            unread, lost = unread_stretches(kept, [word for word in whole if word.text == which])
+            words = tuple(self.word(word, total, labels, next(left_out)) for word in kept)
             texts.append(ReadText(text, words, unread, lost))
         return ReadRow(
             tuple(texts),
             special_attention=float(self.attention[outside].sum()),
-            special_attribution=float(self.attribution[outside].abs().sum()) / total,
-            tokens=len(self.encoded.ids),
+            special_attribution=float(np.abs(self.attribution[outside]).sum()) / total,
+            tokens=len(self.encoded),
             dropped=self.encoded.dropped,
             windows=self.windows,
         )
 
-    def word(self, place: Place, total: float, labels: Sequence[str]) -> Word:
-        attention, attribution = (float(numbers[place.tokens].sum()) for numbers in (self.attention, self.attribution))
-        label_shares = {} if self.pulled is None else count_pulls(self.pulled[place.tokens], labels)
-        return Word(place.start, place.end, attention, attribution / total, label_shares)
+    def word(self, word: TextWord, total: float, labels: Sequence[str], left_out: float | None) -> Word:
+        attention, attribution = (float(numbers[word.tokens].sum()) for numbers in (self.attention, self.attribution))
+        shares = {} if self.winning_label is None else label_shares(self.winning_label[word.tokens], labels)
+        return Word(word.start, word.end, attention, attribution / total, left_out, shares)
 
 
 def inspect(
-    network: Network, task: str, given: Texts | Input, layer: int | None = None, heads: Heads = "mean"
+    network: Network,
+    task: str,
+    given: Texts | Input,
+    layer: int | None = None,
+    heads: Heads = "mean",
+    *,
+    leave_words_out: bool = True,
 ) -> Inspection:
     """What one layer's first token looked at while a task answered a text, or a pair.
 
@@ -229,6 +138,7 @@ def inspect(
         given: the text or texts, or where its words are known, a text with them.
         layer: 0 the lowest; the last by default.
         heads: the mean over the attention heads, or of each token the strongest head, scaled to add up to 1 again.
+        leave_words_out: whether to ask also what is answered without each word, which takes a row per word.
     """
     input = given if isinstance(given, Input) else Input(given)
     choose_tasks(network, [task], pair=len(input.texts) == 2)
@@ -236,28 +146,31 @@ def inspect(
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
     tokenized_example = encode_with_offsets(network, task, input, network.max_length(task))
-    with _evaluating(network), torch.inference_mode(False), torch.enable_grad():
-        run = run_once(network, task, tokenized_example, layer)
-        scores = target.compact(run.scores.detached(), [tokenized_example])
-        (prediction,) = target.decode(scores, [tokenized_example])
-        explained, score = target.explain(run.scores, prediction, tokenized_example)
-        (gradient,) = torch.autograd.grad(score, run.embedded)
-    attribution = (gradient * run.embedded.detach()).float().sum(1).cpu()
-    attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch)
-    pulled = None if run.shown.winning_label is None else run.shown.winning_label.cpu()
-    labels = target.row_labels if pulled is not None else None
-    rows = _rows(network, task, tokenized_example, run.batch, attention, attribution, pulled)
+    with _evaluating(network):
+        with torch.inference_mode(False), torch.enable_grad():
+            run = run_once(network, task, tokenized_example, layer)
+            scores = target.compact(run.scores.detached(), [tokenized_example])
+            (prediction,) = target.decode(scores, [tokenized_example])
+            explained, score = target.explain(run.scores, prediction, tokenized_example)
+            (gradient,) = torch.autograd.grad(score, run.embedded)
+        attribution = (gradient * run.embedded.detach()).float().sum(1).cpu().numpy()
+        rows = _rows(network, task, tokenized_example, run, attribution, heads)
+        words = [word for number, row in enumerate(rows) for word in _numbered(row.words, number)]
+        left_out = leave_out(network, task, input, words) if leave_words_out else LeftOut.nothing(len(words))
+    labels = target.row_labels if run.shown.winning_label is not None else None
     total = sum(row.absolute() for row in rows) or 1.0
+    drops = iter(left_out.drops)
     return Inspection(
         task=task,
         prediction=prediction,
-        rows=tuple(row.read(total, labels or ()) for row in rows),
+        rows=tuple(row.read(total, labels or (), drops) for row in rows),
         explained=explained,
         labels=labels,
         layer=layer,
         depth=depth,
         heads=heads,
         pooling="words" if tokenized_example.sub_words else str(network.tasks[task].pooler.to_dict()["kind"]),
+        left_out_together=left_out.together,
     )
 
 
@@ -284,39 +197,41 @@ def run_once(network: Network, task: str, tokenized_example: TokenizedExample, l
 
 
 def _rows(
-    network: Network,
-    task: str,
-    tokenized_example: TokenizedExample,
-    batch: Batch,
-    attention: Tensor,
-    attribution: Tensor,
-    pulled: Tensor | None,
+    network: Network, task: str, tokenized_example: TokenizedExample, run: Run, attribution: Floats, heads: Heads
 ) -> list[_Row]:
-    """The rows of an example with their numbers, (T,) and (T, N), each text in one row also where it was in windows."""
+    """The rows of an example with the numbers of their tokens, each text in one row also where it was in windows."""
     texts = tokenized_example.input.texts
-    starts, sizes = batch.row_offsets.tolist(), [len(row.ids) for row in tokenized_example.rows]
+    attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch).numpy()
+    winning = None if run.shown.winning_label is None else run.shown.winning_label.cpu().numpy()
+    starts, sizes = run.batch.row_offsets.tolist(), [len(row) for row in tokenized_example.rows]
     cuts = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-    split = tokenized_example.dropped or (tokenized_example.sub_words and len(sizes) > 1)
-    full = (
-        encode_with_offsets(network, task, tokenized_example.input, _NO_LIMIT).rows if split else tokenized_example.rows
-    )
-    if tokenized_example.sub_words and len(sizes) > 1:
-        shares = [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts]
-        joined = join_windows(full[0], tokenized_example.rows, _windows(network, task, full[0]), *shares)
-        return [_Row(full[0], full[0], texts, find_words(full[0], texts), *joined, None, len(sizes))]
+    in_windows = tokenized_example.sub_words is not None and len(sizes) > 1
+    full = tokenized_example.rows
+    if tokenized_example.dropped or in_windows:
+        full = encode_with_offsets(network, task, tokenized_example.input, _NO_LIMIT).rows
+    if in_windows:
+        windows = _windows(network, task, full[0])
+        assert [len(window.row) for window in windows] == sizes
+        joined = join_windows(full[0], windows, [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts])
+        return [_Row(full[0], full[0], texts, whole_words(full[0], texts), *joined, None, len(sizes))]
     own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
     return [
         _Row(
             row,
             whole,
             parts,
-            find_words(row, parts),
+            whole_words(row, parts),
             attention[cut],
             attribution[cut],
-            None if pulled is None else pulled[cut],
+            None if winning is None else winning[cut],
         )
         for row, whole, parts, cut in zip(tokenized_example.rows, full, own, cuts, strict=True)
     ]
+
+
+def _numbered(words: Sequence[TextWord], row: int) -> Iterator[tuple[int, int, int]]:
+    """Of each word the number of its text among all texts of the example, and its characters."""
+    return ((max(row, word.text), word.start, word.end) for word in words)
 
 
 def _windows(network: Network, task: str, whole: TokenizedRow) -> list[Window]:
@@ -324,31 +239,6 @@ def _windows(network: Network, task: str, whole: TokenizedRow) -> list[Window]:
     kind = network.tasks[task]
     assert isinstance(kind, WordTask)
     return cut_windows(whole, network.max_length(task), kind.stride)
-
-
-def join_windows(
-    whole: TokenizedRow,
-    rows: Sequence[TokenizedRow],
-    windows: Sequence[Window],
-    attention: Sequence[Tensor],
-    attribution: Sequence[Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Attention and gradient × input of the tokens of a whole row, (S,) each, from those of its windows.
-
-    A token has the attention of the window that decides about it, a special one the mean over all windows. What spoke
-    for the answer is added up over all windows that a token is in.
-    """
-    assert all(np.array_equal(window.row.ids, row.ids) for window, row in zip(windows, rows, strict=True))
-    special = torch.from_numpy(whole.texts < 0)
-    decides = torch.from_numpy(deciding_windows(whole, windows)[0])
-    looked, spoke = torch.zeros(len(whole)), torch.zeros(len(whole))
-    for number, (window, shares, sums) in enumerate(zip(windows, attention, attribution, strict=True)):
-        positions = torch.from_numpy(window.positions)
-        spoke[positions] += sums
-        looked[positions] += torch.where(
-            special[positions], shares / len(windows), shares * (decides == number)[positions]
-        )
-    return looked, spoke
 
 
 def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:
@@ -359,47 +249,19 @@ def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:
     return strongest / torch.zeros(batch.rows).index_add(0, row_of, strongest)[row_of]
 
 
-def find_words(row: TokenizedRow, texts: Texts) -> list[Place]:
-    """The words of a row, each with whole characters: what would part a mark from its letter is joined."""
-    found: list[Place] = []
-    for start, end, tokens in row.word_groups():
-        which = int(row.texts[tokens[0]])
-        text = texts[which]
-        last = found[-1] if found and found[-1].text == which else None
-        while end < len(text) and continues(text, end):
-            end += 1
-        if last is not None and start < last.end:  # the word before already took in this one's first mark
-            found[-1] = Place(which, last.start, max(last.end, end), [*last.tokens, *tokens])
-        else:
-            found.append(Place(which, start, end, tokens))
-    return found
-
-
-def continues(text: str, place: int) -> bool:
-    """Whether the character at a place belongs to the one before it: accents, joiners, skin tones and flags' tags."""
-    letter = text[place]
-    return (
-        unicodedata.category(letter).startswith("M")
-        or letter in _JOINERS
-        or "\U0001f3fb" <= letter <= "\U0001f3ff"
-        or "\U000e0020" <= letter <= "\U000e007f"
-        or (text[place - 1] == _JOINERS[1] and unicodedata.category(letter) == "So")
-    )
-
-
-def unread_spans(kept: Sequence[Place], whole: Sequence[Place]) -> tuple[tuple[Span, ...], int]:
+def unread_stretches(kept: Sequence[TextWord], whole: Sequence[TextWord]) -> tuple[tuple[Stretch, ...], int]:
     """The stretches of a text that hold none of the kept words, and how many words they hold."""
-    read = {place for word in kept for place in range(word.start, word.end)}
+    read = {character for word in kept for character in range(word.start, word.end)}
     runs = groupby(whole, lambda word: read.isdisjoint(range(word.start, word.end)))
     lost = [list(run) for cut, run in runs if cut]
     return tuple((run[0].start, run[-1].end) for run in lost), sum(map(len, lost))
 
 
-def count_pulls(pulled: Tensor, labels: Sequence[str]) -> dict[str, float]:
+def label_shares(winning: NDArray[np.int64], labels: Sequence[str]) -> dict[str, float]:
     """Each label's share of a word's tokens × heads, (tokens, N), strongest first; labels without any are left out."""
-    counts = torch.bincount(pulled.flatten() + 1, minlength=len(labels) + 1)[1:] / pulled.numel()
+    counts = np.bincount(winning.ravel() + 1, minlength=len(labels) + 1)[1:] / winning.size
     shares = zip(labels, counts.tolist(), strict=True)
-    return dict(sorted(((label, share) for label, share in shares if share), key=lambda one: -one[1]))
+    return dict(sorted(((label, share) for label, share in shares if share), key=lambda pair: -pair[1]))
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, 
 from weft.model.evaluate import TaskResult, evaluate_data
 from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inputs import choose_tasks
-from weft.model.inspect import Heads, Inspection, inspect
+from weft.model.inspect import inspect
+from weft.model.inspection import Heads, Inspection
 from weft.model.network import Network
 from weft.model.predict import Tally, by_task, of_task, predict
 from weft.tokenization.tokenizer import Text, Truncation, check_texts, refuse_bare_text
@@ -122,14 +123,24 @@ class Model:
         options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
         return encoder.embed_with(texts, options)
 
-    def inspect(self, text: Text, *, task: str, layer: int | None = None, heads: Heads = "mean") -> Inspection:
-        """What a task looked at in a text, or in a pair (a 2-tuple): attention and attribution, word by word.
+    def inspect(
+        self,
+        text: Text,
+        *,
+        task: str,
+        layer: int | None = None,
+        heads: Heads = "mean",
+        leave_words_out: bool = True,
+    ) -> Inspection:
+        """What a task looked at in a text, or in a pair (a 2-tuple), and what spoke for the answer, word by word.
 
         `layer` is whose attention to show, 0 the lowest; the last by default. `heads` is the mean over that layer's
-        attention heads, or of each token the strongest (`max`).
+        attention heads, or of each token the strongest (`max`). With `leave_words_out` the answer is asked again
+        without each word; `Inspection.agreement` says how far that and gradient × input rank the words alike.
         """
         check_texts([text])
-        return inspect(self.network, task, text if isinstance(text, tuple) else (text,), layer, heads)
+        texts = text if isinstance(text, tuple) else (text,)
+        return inspect(self.network, task, texts, layer, heads, leave_words_out=leave_words_out)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder that `weft.load` reads."""

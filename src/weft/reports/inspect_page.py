@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from weft.data.records import Prediction
-from weft.model.inspect import Inspection, ReadRow, ReadText, Word, continues
+from weft.model.inspection import Inspection, ReadRow, ReadText, Word
 from weft.reports.spans import STYLE as MARKS
 from weft.reports.spans import TEXT_STYLE, Look, Mark, legend, looks_of, paint, table, visible
 from weft.reports.style import STYLE as BASE
 from weft.reports.summary import listed
 from weft.reports.svg import PALETTE, clean, colour
+from weft.tokenization.words import continues
 
 FAINT = 0.05  # of the strongest word; what is below stays bare
 MARKED = 0.15  # of the strongest word; words below have no mark, which nobody could read in a long text
@@ -24,10 +25,12 @@ NAMES = ("First text", "Second text")
 SHAPES = "●■▲◆✚▼★"
 _SIDES = ("speaks for the answer", "speaks against it")
 
+AGREES, CONTRADICTS = 0.6, 0.2  # rank correlations from which and below which two rankings do so
 CAUTION = (
     "Attention is not an explanation. It shows where the first token of a row gathered from in one layer, not why the "
-    "answer came out as it did. Where the second opinion, gradient × input, points elsewhere, trust neither alone."
+    "answer came out as it did; gradient × input tells of small changes of a word, and may point elsewhere."
 )
+MEASURED = "What becomes of the answer when a word is left out is measured: where the three differ, trust that."
 PRIVACY = (
     "This page contains the inspected texts themselves: keep it and share it as you would keep and share them. "
     "It has no scripts and loads nothing from elsewhere."
@@ -44,10 +47,10 @@ header .note { margin: 12px 0 0 }
 .legend li { display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 10px }
 h2 { margin-top: 36px }
 .models { display: grid; gap: 0 44px; margin-top: 12px }
-.beside { grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: repeat(3, auto) }
-.beside > article { display: grid; grid-row: span 3; grid-template-rows: subgrid }
+.beside { grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: repeat(4, auto) }
+.beside > article { display: grid; grid-row: span 4; grid-template-rows: subgrid }
 .alone > article { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 44px }
-.alone .top { grid-column: 1 / -1 }
+.alone .top, .alone .whole { grid-column: 1 / -1 }
 article > * { min-width: 0 }
 .model { margin: 0; color: var(--muted); font-size: 14px; overflow-wrap: anywhere }
 .answer { margin: 0 0 18px; font-size: 23px; line-height: 1.3; overflow-wrap: anywhere }
@@ -139,7 +142,7 @@ def _header(
     row = pages[0]
     layers = " and ".join(dict.fromkeys(f"layer {one.layer} of 0 … {one.depth - 1}" for one in row))
     heads = "mean over heads" if row[0].heads == "mean" else "strongest head of each token"
-    notes = [CAUTION, *_pooling_notes(row, titles)]
+    notes = [CAUTION, *([MEASURED] if _asked(pages[0][0]) else []), *_pooling_notes(row, titles)]
     return (
         f'<header>\n<p class="eyebrow">{clean(f"Attention page · {layers} · {heads}")}</p>\n<h1>{clean(title)}</h1>\n'
         + "".join(f'<p class="note">{clean(note)}</p>\n' for note in notes)
@@ -170,8 +173,8 @@ def _legend(one: Inspection, marks: Mapping[str, str], looks: Mapping[str, Look]
     items = [f"<li>Marks: {legend(looks)}</li>"] if looks else []
     items += [
         f"<li>Attention: {shades}</li>",
-        f'<li>Second opinion: <span class="w f" style="--s:.7">{sides[0]}</span>'
-        f' <span class="w g" style="--s:.7">{sides[1]}</span></li>',
+        f"<li>Gradient × input{', and words left out' if _asked(one) else ''}: "
+        f'<span class="w f" style="--s:.7">{sides[0]}</span> <span class="w g" style="--s:.7">{sides[1]}</span></li>',
     ]
     if marks:
         names = " ".join(f'<span class="m {mark}">{clean(label)}</span>' for label, mark in marks.items())
@@ -205,18 +208,65 @@ def _article(one: Inspection, title: str, scale: float, marks: Mapping[str, str]
     most = max((abs(word.attribution) for _, word in _words(one)), default=0.0)
     looked = _texts(one, lambda word, words: _looked(word, words, scale, marks))
     attribution = _texts(one, lambda word, words: _toward(word, words, most))
+    left_out = _left_out(one)
     return (
         f'<article>\n<div class="top">{model}<p class="answer">{_answer(one.prediction)}</p>'
         f"{_marked(one, looks)}</div>\n"
-        f'<div class="panel"><h3>Where the first token looked</h3>{looked}'
+        f'<div class="panel{" whole" if left_out else ""}"><h3>Where the first token looked</h3>{looked}'
         f"{_notes(_attention_facts(one, scale))}</div>\n"
-        f'<div class="panel"><h3>{clean(f"Second opinion: {_about(one)}")}</h3>{attribution}'
-        f"{_notes(_attribution_facts(one))}</div>\n</article>\n"
+        f'<div class="panel"><h3>{clean(f"Gradient × input: {_about(one)}")}</h3>{attribution}'
+        f"{_notes(_attribution_facts(one))}</div>\n{left_out}</article>\n"
     )
 
 
+def _left_out(one: Inspection) -> str:
+    """The text painted by what becomes of the answer without each word; nothing where nobody asked."""
+    if not _asked(one):
+        return ""
+    most = max(abs(word.left_out or 0.0) for word in one.words)
+
+    def painted(word: Word, words: str) -> str:
+        drop = word.left_out or 0.0
+        return _span(words, "f" if drop >= 0 else "g", abs(drop) / most if most else 0.0, drop_in_words(one, drop))
+
+    facts = _notes(leave_out_facts(one))
+    return f'<div class="panel"><h3>Leave one word out</h3>{_texts(one, painted)}{facts}</div>\n'
+
+
+def _asked(one: Inspection) -> bool:
+    """Whether words were left out."""
+    return any(word.left_out is not None for word in one.words)
+
+
+def drop_in_words(one: Inspection, drop: float) -> str:
+    """What becomes of the answer without a word: `without it 12.3 % less`, or for numbers `without it 0.42 less`."""
+    size = f"{abs(drop):.2f}" if _is_number(one) else percent(abs(drop))
+    return f"without it {size} {'less' if drop >= 0 else 'more'}"
+
+
+def leave_out_facts(one: Inspection) -> list[str]:
+    """What was asked without each word, of how many words at a time, and how far gradient × input agrees."""
+    what = "the score" if _is_number(one) else "the probability of the answer"
+    facts = [f"How far {what} falls (blue) or rises (orange) in a text without the word."]
+    if one.left_out_together > 1:
+        facts.append(f"The text is long, so words were left out in groups of {one.left_out_together}.")
+    return facts + agreement(one)
+
+
+def agreement(one: Inspection) -> list[str]:
+    """A sentence about how far gradient × input and leaving words out agree; none where there is too little to rank."""
+    if one.agreement is None:
+        return []
+    size = f"(rank correlation {one.agreement:.2f})".replace("-", "−")
+    if one.agreement >= AGREES:
+        return [f"Gradient × input ranks the words as leaving them out does {size}."]
+    if one.agreement >= CONTRADICTS:
+        return [f"Gradient × input ranks the words partly as leaving them out does {size}."]
+    return [f"Gradient × input contradicts what happens when words are left out {size}: trust the latter."]
+
+
 def _about(one: Inspection) -> str:
-    """What the second opinion is about."""
+    """What gradient × input is about."""
     named = listed(f"“{label}”" for label in one.explained)
     if not isinstance(one.prediction, list):
         return f"for and against {named}" if named else "for a higher and for a lower score"

@@ -210,6 +210,14 @@ class FittedTarget(ABC):
         """What is wrong with a prediction; None where it is right, or where answers are not just right or wrong."""
         return None
 
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+        """How far another prediction says what this one says: the probability of it, or for numbers the number.
+
+        `other` is about a shortened text; `kept` says for each of its characters where it stood before. Only for
+        targets that can be explained.
+        """
+        raise NotImplementedError
+
     def report_sections(self, measures: Measures) -> list[Section]:
         """What a report shows of its measures beside the scores, in order."""
         return [ClassTable(measures.details["per_class"])] if self.labels else []

@@ -169,6 +169,9 @@ class FittedLabel(FittedRowTarget):
         label: str = prediction["label"]
         return None if label == gold else Mistake(str(gold), label, prediction.get("score"))
 
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+        return float(other["scores"][prediction["label"]])
+
     def report_sections(self, measures: Measures) -> list[Section]:
         details = measures.details
         sections = super().report_sections(measures)

@@ -164,6 +164,11 @@ class FittedLabels(FittedRowTarget):
         given = prediction["labels"] or [self.labels[int(scores.argmax())]]
         return tuple(given), scores[[self.labels.index(label) for label in given]].sum()
 
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+        """The mean over the given labels; where none was given, the likeliest stands for them."""
+        given = prediction["labels"] or [max(self.labels, key=prediction["scores"].__getitem__)]
+        return sum(float(other["scores"][label]) for label in given) / len(given)
+
 
 def _threshold(likely: Any, gold: Any) -> float:
     """The label's best threshold by F1; 0.5 where it gains nothing by moving, or has too few rows to say."""

@@ -141,6 +141,9 @@ class FittedScore(FittedRowTarget):
     def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
         return (), scores[0]
 
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+        return float(other["score"])
+
 
 def _score(gold: Gold) -> float:
     return cast(float, gold)

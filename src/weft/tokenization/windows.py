@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weft.errors import ConfigError
 from weft.tokenization.tokenizer import TokenizedRow
 
+Floats = NDArray[np.floating]
 Stretch = tuple[int, int]  # tokens [start, end) of the whole row
 Positions = NDArray[np.int64]
 
@@ -63,6 +64,23 @@ def deciding_windows(whole: TokenizedRow, windows: Sequence[Window]) -> tuple[Po
         best[positions[better]], chosen[positions[better]] = context[better], number
         inside[positions[better]] = own[better]
     return chosen, inside
+
+
+def join_windows(
+    whole: TokenizedRow, windows: Sequence[Window], shares: Sequence[Floats], sums: Sequence[Floats]
+) -> tuple[Floats, Floats]:
+    """Two numbers for each token of a whole row, (S,) each, from those of the tokens of its windows.
+
+    Of `shares` a token has that of the window that decides about it, a special one the mean over all windows. Of `sums`
+    it has what all windows that it is in say, added up.
+    """
+    special, (decides, _) = whole.texts < 0, deciding_windows(whole, windows)
+    share, total = np.zeros(len(whole)), np.zeros(len(whole))
+    for number, (window, some, more) in enumerate(zip(windows, shares, sums, strict=True)):
+        at = window.positions
+        total[at] += more
+        share[at] += np.where(special[at], some / len(windows), some * (decides[at] == number))
+    return share, total
 
 
 def _context(positions: Positions, words: Positions, text: Stretch) -> NDArray[np.float64]:

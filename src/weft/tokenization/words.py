@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.tokenization.tokenizer import TokenizedRow
+
+_JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +33,16 @@ class Words:
         """The positions of each word's tokens, ascending."""
         ends = np.cumsum(self.sizes)
         return [part.tolist() for part in np.split(self.positions, ends[:-1])] if len(ends) else []
+
+
+@dataclass(frozen=True, slots=True)
+class TextWord:
+    """A word of a row: which of its texts, which characters, which tokens."""
+
+    text: int
+    start: int
+    end: int
+    tokens: list[int]
 
 
 def join_words(words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -57,6 +70,34 @@ def word_range(words: Words, start: int, end: int) -> tuple[int, int] | None:
     """The words [first, last + 1) that share at least one character with the characters [start, end), if any do."""
     first, stop = bisect_right(words.char_ends, start), bisect_left(words.char_starts, end)
     return (first, stop) if start < end and first < stop else None
+
+
+def whole_words(row: TokenizedRow, texts: Sequence[str]) -> list[TextWord]:
+    """The words of all texts of a row, of whole characters: those that part an accent from its letter are joined."""
+    found: list[TextWord] = []
+    for start, end, tokens in row.word_groups():
+        which = int(row.texts[tokens[0]])
+        text = texts[which]
+        last = found[-1] if found and found[-1].text == which else None
+        while end < len(text) and continues(text, end):
+            end += 1
+        if last is not None and start < last.end:  # the word before already took in this one's accent
+            found[-1] = TextWord(which, last.start, max(last.end, end), [*last.tokens, *tokens])
+        else:
+            found.append(TextWord(which, start, end, tokens))
+    return found
+
+
+def continues(text: str, index: int) -> bool:
+    """Whether the character at an index belongs to the one before it: accents, joiners, skin tones and flags' tags."""
+    letter = text[index]
+    return (
+        unicodedata.category(letter).startswith("M")
+        or letter in _JOINERS
+        or "\U0001f3fb" <= letter <= "\U0001f3ff"
+        or "\U000e0020" <= letter <= "\U000e007f"
+        or (text[index - 1] == _JOINERS[1] and unicodedata.category(letter) == "So")
+    )
 
 
 def _own_words(row: TokenizedRow) -> Words:

@@ -134,6 +134,17 @@ class FittedAnnotations(FittedTarget):
         missed, surplus = listed_spans(true - given), listed_spans(given - true)
         return None if true == given else Mistake(missed, surplus, max(wrong, default=None))
 
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+        """The mean over the given spans of the score of what is left of them; 0 for what is not given any more."""
+        left = set(kept)
+        scores = {(kept[span["start"]], kept[span["end"] - 1], span["label"]): span["score"] for span in other}
+        found = 0.0
+        for span in prediction:
+            letters = (span["start"] + n for n, letter in enumerate(span["text"]) if not letter.isspace())
+            if remaining := [letter for letter in letters if letter in left]:
+                found += scores.get((remaining[0], remaining[-1], span["label"]), 0.0)
+        return found / len(prediction)
+
     def report_sections(self, measures: Measures) -> list[Section]:
         sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]
         if errors := measures.details.get("errors"):
