@@ -458,6 +458,27 @@ def test_spans_have_a_table_of_boundary_and_type_errors() -> None:
     )
 
 
+@pytest.mark.parametrize("labels", [(), tuple(f"my {i}. complaint" for i in range(30))])
+def test_labels_that_could_be_texts_are_numbers_unless_the_config_names_them(labels: tuple[str, ...]) -> None:
+    texts: list[Gold] = [f"my {i}. complaint" for i in range(30)]
+    answers: list[Prediction] = [{"label": texts[0], "score": 0.9}] * 30
+    target = LabelTarget(labels=labels).fit(texts)
+    record = make_record({"t": entry("classification", "accuracy", (target, texts, answers), 0.0, 0.0)})
+    for shown in (json.dumps(record["tasks"]["t"]["sections"]), render(record), render_card(record)):
+        assert ("my 7. complaint" in shown) == bool(labels)
+        assert ("label 8" in shown) == (not labels)
+
+
+def test_a_long_label_that_few_rows_have_is_a_number_and_the_others_are_shown() -> None:
+    long = "a label that is longer than any name would be"
+    golds: list[Gold] = ["a", "b"] * 20 + [long]
+    target = LabelTarget().fit(golds)
+    record = make_record({"t": entry("classification", "accuracy", (target, golds, [{"label": "b"}] * 41), 0.0, 0.0)})
+    card = render_card(record)
+    assert "3 labels: `a`, `label 2`, `b`" in card
+    assert long not in card + render(record)
+
+
 def wrong(target: Target, golds: list[Gold], answers: list[Prediction]) -> Record:
     """The table of wrong rows of answers, in lines from 2 on."""
     fitted = target.fit(golds)

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 _LONGEST = 40  # characters of a name
 _MANY = 3  # rows that have a label, for it to be a name
 _COVERED = 0.9  # share of the answers that such labels make up; in a column of texts they are fewer
+_FEWEST_TEXTS = 20  # rows from which labels that hardly repeat are taken for texts
 _ALIKE = 0.75  # similarity of a name and a slip of it
 _SHORTEST_SLIP = 3  # characters; of two shorter words nobody can say that one is a slip of the other
 _LISTED = 20  # columns
@@ -32,6 +33,20 @@ def common_labels(counts: Mapping[str, int]) -> frozenset[str]:
     common = {label: rows for label, rows in counts.items() if rows >= _MANY and len(label) <= _LONGEST}
     covered = sum(common.values()) >= _COVERED * sum(counts.values())
     return frozenset(common) if covered else frozenset()
+
+
+def hidden_labels(counts: Mapping[str, int], known: Collection[str]) -> dict[str, str]:
+    """What a report says instead of the labels that could be texts, by how many training rows have each.
+
+    Those are long labels of few rows, and all of a column whose answers hardly repeat; never those of the config.
+    """
+    rows = sum(counts.values())
+    texts = rows >= _FEWEST_TEXTS and 2 * len(counts) > rows
+    return {
+        label: f"label {number}"
+        for number, label in enumerate(counts, 1)
+        if label not in known and (texts or (len(label) > _LONGEST and counts[label] < _MANY))
+    }
 
 
 def shown_columns(columns: Collection[str], known: Collection[str], tabular: bool) -> str:

@@ -26,6 +26,10 @@ class Section:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, **asdict(self)}
 
+    def with_labels(self, names: Mapping[str, str]) -> Section:
+        """The same section, with other names for some labels, also where they stand within a cell."""
+        return section_from({"kind": self.kind, **_renamed(asdict(self), names)}) if names else self
+
 
 @dataclass(frozen=True)
 class ClassTable(Section):
@@ -67,6 +71,16 @@ class Table(Section):
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        for label, name in names.items():
+            value = value.replace(label, name)
+        return value
+    if isinstance(value, dict):
+        return {_renamed(key, names): _renamed(part, names) for key, part in value.items()}
+    return [_renamed(part, names) for part in value] if isinstance(value, list | tuple) else value
 
 
 _KINDS: dict[str, type[Section]] = {

@@ -12,6 +12,7 @@ from typing import Any
 from weft.corpus.loading import CorpusLoader
 from weft.data.dataset import Dataset
 from weft.data.records import Example, Prediction
+from weft.data.redact import hidden_labels
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
 from weft.metrics.sections import Section
@@ -69,9 +70,12 @@ def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals:
 def report_sections(
     target: FittedTarget, examples: Sequence[Example], predictions: Sequence[Prediction], measures: Measures
 ) -> list[Section]:
-    """What a report shows of a task: what its kind gives, and the lines of wrong rows."""
+    """What a report shows of a task: what its kind gives, and lines of wrong rows; no label that could be a text."""
     mistakes = [target.find_mistake(row.gold, answer) for row, answer in zip(examples, predictions, strict=True)]
-    return [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
+    sections = [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
+    counts = dict(zip(target.labels, target.label_counts, strict=False))  # a kind may not have counted
+    hidden = hidden_labels(counts, target.target.labels)
+    return [section.with_labels(hidden) for section in sections]
 
 
 def evaluate_data(

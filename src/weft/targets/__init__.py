@@ -141,6 +141,11 @@ class FittedTarget(ABC):
         """The labels where they are said of whole rows; none where they are said of words, spans or pairs."""
         return self.labels if self.target.labels_rows else ()
 
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        """How often each label occurred in training."""
+        return ()
+
     @abstractmethod
     def outputs(self, loss: Loss) -> int:
         """The scores a head gives per answer."""

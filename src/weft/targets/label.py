@@ -83,6 +83,10 @@ class FittedLabel(FittedRowTarget):
         super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
 
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        return self.counts
+
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels), "label")
 

@@ -96,6 +96,10 @@ class FittedLabels(FittedRowTarget):
         object.__setattr__(self, "counts", tuple(self.counts))
         object.__setattr__(self, "thresholds", tuple(self.thresholds) or (0.5,) * len(self.labels))
 
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        return self.counts
+
     def outputs(self, loss: Loss) -> int:
         return loss.outputs(len(self.labels), "labels")
 

@@ -127,6 +127,10 @@ class FittedAnnotations(FittedTarget):
         super().__post_init__()
         object.__setattr__(self, "counts", tuple(self.counts))
 
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        return self.counts
+
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
         """The spans that were missed and those that are not true; as sure as the surest of the latter."""
         true, given = set(cast(tuple[Span, ...], gold)), set(spans_in(prediction))
