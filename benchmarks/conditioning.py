@@ -54,7 +54,7 @@ def make_batches(count: int, data: Path, source: TextEncoder) -> list[Batch]:
     with (data / "sst5" / "train.csv").open(encoding="utf-8", newline="") as file:
         texts = [row["sentence"] for row in csv.DictReader(file)]
     rows = (source.tokenizer.encode(draw.sample(texts, 32), max_length=512) for _ in range(count))
-    return [pack([one.ids for one in batch], task=TASK) for batch in rows]
+    return [pack([row.ids for row in batch], task=TASK) for batch in rows]
 
 
 def make_step(encoder: nn.Module, conditioner: Conditioner, head: nn.Module) -> Callable[[Batch], None]:
@@ -75,7 +75,7 @@ def measure(
     """Seconds of each method in every round, after one round of warming up."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     rng = random.Random(0)
-    for turn in range(rounds + 1):
+    for lap in range(rounds + 1):
         spent = dict.fromkeys(steps, 0.0)
         for batch in batches:
             for name in rng.sample(list(steps), len(steps)):
@@ -83,7 +83,7 @@ def measure(
                 began = time.perf_counter()
                 steps[name](batch)
                 spent[name] += time.perf_counter() - began
-        for name in steps if turn else ():
+        for name in steps if lap else ():
             seconds[name].append(spent[name])
     return seconds
 

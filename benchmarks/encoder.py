@@ -49,7 +49,7 @@ def make_rows(case: str, count: int, data: Path) -> list[Rows]:
         with (data / "sst5" / "train.csv").open(encoding="utf-8", newline="") as file:
             texts = [row["sentence"] for row in csv.DictReader(file)]
         encode = load_encoder("minilm").tokenizer.encode
-        return [[one.ids for one in encode(draw.sample(texts, 32), max_length=512)] for _ in range(count)]
+        return [[row.ids.tolist() for row in encode(draw.sample(texts, 32), max_length=512)] for _ in range(count)]
     if case == "b":
         spread = 0.9
         centre = math.log(60) - spread**2 / 2
@@ -103,12 +103,12 @@ def measure(rows: list[Rows], backward: bool, rounds: int) -> dict[str, list[flo
     steps = {side: make_step(side, backward) for side in SIDES}
     batches = {side: [prepare(batch) for batch in rows] for side, (_, prepare) in steps.items()}
     speeds: dict[str, list[float]] = {side: [] for side in SIDES}
-    for turn in range(rounds + 1):
-        for side in SIDES if turn % 2 else SIDES[::-1]:
+    for lap in range(rounds + 1):
+        for side in SIDES if lap % 2 else SIDES[::-1]:
             began = time.perf_counter()
             for batch in batches[side]:
                 steps[side][0](batch)
-            if turn:
+            if lap:
                 speeds[side].append(tokens / (time.perf_counter() - began))
     return speeds
 

@@ -38,8 +38,8 @@ def main() -> None:
     table = Table("model", "F1", "precision", "recall", "recall inside others", "holding others", "all other")
     for folder in args.models:
         network = weft.load(folder).network
-        found = [spans_in(one.predictions[TASK]) for one in predict(network, ({TASK: row} for row in rows))]
-        scores, nested = span_scores(count_spans(gold, found, labels)), nested_recall(gold, found)
+        predicted = [spans_in(answer.predictions[TASK]) for answer in predict(network, ({TASK: row} for row in rows))]
+        scores, nested = span_scores(count_spans(gold, predicted, labels)), nested_recall(gold, predicted)
         numbers = [
             scores["f1"],
             scores["precision"],
@@ -48,7 +48,7 @@ def main() -> None:
         ]
         table.add_row(folder.name, *(f"{number:.3f}" for number in numbers))
     counts = nested_recall(gold, gold)
-    sizes = (f"{counts[f'{place}_support']:,.0f} gold" for place in ("inside", "outside", "flat"))
+    sizes = (f"{counts[f'{part}_support']:,.0f} gold" for part in ("inside", "outside", "flat"))
     table.add_row("", "", "", "", *sizes)
     Console(width=120).print(table)
 

@@ -13,7 +13,7 @@ order every time; the median over the rounds is printed. Each side is fed as is 
                 joins whole sentences of one article, so that its rows are a little shorter
 
 Tokens are those of the rows with their special tokens, never padding. `BertForMaskedLM` scores the whole vocabulary at
-every place, padding included; weft at the chosen places only. Memory is what a step needs at most beyond the weights,
+every position, padding included; weft at the chosen ones only. Memory is what a step needs at most beyond the weights,
 gradients and optimizer states that a first step on a single row has left behind.
 """
 
@@ -74,9 +74,9 @@ def build_weft(setting: str, args: argparse.Namespace) -> Learner:
         if setting == "paragraphs":
             file = write_cut(file, folder / "paragraphs.txt", source.tokenizer)
         loader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, folder)
-        rows = TaskBatches(
-            network, TASK, loader.rows(file, task.format, SEED), Batching(batch_size=args.batch_size), SEED
-        )
+        assert task.format is not None
+        dataset = loader.rows(file, task.format, SEED)
+        batches = TaskBatches(network, TASK, dataset, Batching(batch_size=args.batch_size), SEED)
     loss_of, optimizer = network.losses()[TASK], build_optimizer(network)
 
     def learn(batch: Batch) -> int:
@@ -85,7 +85,8 @@ def build_weft(setting: str, args: argparse.Namespace) -> Learner:
         optimizer.step()
         return len(batch.ids)
 
-    return Learner(rows.first(1), rows.next, learn)
+    (first, _), *_ = batches.first(1)
+    return Learner(first, batches.next, learn)
 
 
 def build_transformers(setting: str, args: argparse.Namespace) -> Learner:
@@ -131,7 +132,7 @@ def write_cut(file: Path, target: Path, tokenizer: Tokenizer) -> Path:
 
 
 def make_features(setting: str, args: argparse.Namespace) -> list[list[Feature]]:
-    """The batches of one turn over the text as the collator takes them; paragraphs in the same order as weft's."""
+    """The batches of one epoch as the collator takes them; paragraphs in the same order as weft's."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(find_folder("minilm"))
     cut = {"truncation": True, "max_length": LENGTH} if setting == "paragraphs" else {"verbose": False}
     columns = dict(tokenizer(read_paragraphs(text_file(args)), return_special_tokens_mask=True, **cut))
@@ -139,7 +140,7 @@ def make_features(setting: str, args: argparse.Namespace) -> list[list[Feature]]
         columns = {name: in_blocks(list(chain.from_iterable(lists))) for name, lists in columns.items()}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     order = plan([LENGTH] * len(rows), Batching(batch_size=args.batch_size), SEED + zlib.crc32(TASK.encode()), 0)
-    return [[rows[place] for place in places] for places in order]
+    return [[rows[index] for index in batch] for batch in order]
 
 
 def in_blocks(values: list[int]) -> list[list[int]]:
@@ -152,7 +153,7 @@ def measure(setting: str, args: argparse.Namespace) -> dict[str, list[float]]:
     learners = {side: BUILDERS[side](setting, args) for side in SIDES}
     speeds: dict[str, list[float]] = {side: [] for side in SIDES}
     order = SIDES
-    for turn in range(args.rounds + 1):
+    for lap in range(args.rounds + 1):
         seconds, tokens = dict.fromkeys(SIDES, 0.0), dict.fromkeys(SIDES, 0)
         for _ in range(args.batches):
             order = order[::-1]
@@ -160,9 +161,9 @@ def measure(setting: str, args: argparse.Namespace) -> dict[str, list[float]]:
                 began = time.perf_counter()
                 tokens[side] += learners[side].learn(learners[side].draw())
                 seconds[side] += time.perf_counter() - began
-        if setting == "paragraphs" and not turn and len(set(tokens.values())) > 1:
+        if setting == "paragraphs" and not lap and len(set(tokens.values())) > 1:
             raise RuntimeError(f"both sides should have read the same rows, but their tokens differ: {tokens}")
-        for side in SIDES if turn else ():
+        for side in SIDES if lap else ():
             speeds[side].append(tokens[side] / seconds[side])
     return speeds
 
@@ -223,7 +224,7 @@ def main() -> None:
             f"{padding(setting, args):.0%}",
             *(f"{statistics.median(speeds[side]):,.0f}" for side in SIDES),
             f"{ratio:.2f}×",
-            *(f"{one:,.0f}" for one in memory),
+            *(f"{size:,.0f}" for size in memory),
             f"{memory[0] / memory[1]:.2f}×",
         )
     Console(width=120).print(table)

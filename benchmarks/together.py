@@ -40,20 +40,20 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("runs/together"))
     args = parser.parse_args()
     config = tomllib.loads(args.config.read_text("utf-8"))
-    found: dict[str, dict[str, list[float]]] = {name: {"alone": [], "together": []} for name in config["tasks"]}
+    scores: dict[str, dict[str, list[float]]] = {name: {"alone": [], "together": []} for name in config["tasks"]}
     metrics: dict[str, str] = {}
 
     def note(way: str, tasks: dict[str, Any]) -> None:
         for name, task in tasks.items():
             metrics[name] = task["metric"]
-            found[name][way].append(task["result"]["measures"]["scores"][task["metric"]])
+            scores[name][way].append(task["result"]["measures"]["scores"][task["metric"]])
 
     for seed in range(args.seeds):
         for name, task in config["tasks"].items():
             note("alone", train({**config, "tasks": {name: task}}, args.output / f"{name}-{seed}", args.data, seed))
         note("together", train(config, args.output / f"all-{seed}", args.data, seed))
     table = Table("task", "metric", "alone", "together", "difference", "")
-    for name, ways in found.items():
+    for name, ways in scores.items():
         alone, together = (statistics.fmean(ways[way]) for way in ("alone", "together"))
         said = "interference" if together - alone < ALLOWED else ""
         table.add_row(name, metrics[name], f"{alone:.3f}", f"{together:.3f}", f"{together - alone:+.3f}", said)

@@ -52,14 +52,14 @@ def make_batches(network: Network, path: Path, count: int) -> dict[str, list[Bat
     rng = random.Random(0)
     rows = read_examples("entities", network.tasks["greedy"], path)
     chosen = [rng.sample(rows, 32) for _ in range(count)]
-    found: dict[str, list[Batch]] = {}
+    batches_of: dict[str, list[Batch]] = {}
     for name in network.tasks:
         tokenized = [network.encode(name, some) for some in chosen]
-        found[name] = [
+        batches_of[name] = [
             replace(network.collate(name, some), gold=torch.cat(network.targets[name].gold_tensors(examples, some)))
             for examples, some in zip(chosen, tokenized, strict=True)
         ]
-    return found
+    return batches_of
 
 
 def main() -> None:
@@ -73,19 +73,19 @@ def main() -> None:
     network = build(path)
     batches, losses, rng = make_batches(network, path, args.batches), network.losses(), random.Random(0)
     seconds: dict[str, list[float]] = {name: [] for name in TASKS}
-    for turn in range(args.rounds + 1):  # the first only warms up
+    for lap in range(args.rounds + 1):  # the first only warms up
         spent = dict.fromkeys(TASKS, 0.0)
-        for place in range(args.batches):
+        for index in range(args.batches):
             for name in rng.sample(list(TASKS), len(TASKS)):
                 network.zero_grad()
                 began = time.perf_counter()
-                losses[name](network(batches[name][place]), batches[name][place]).backward()
+                losses[name](network(batches[name][index]), batches[name][index]).backward()
                 spent[name] += time.perf_counter() - began
-        for name in TASKS if turn else ():
+        for name in TASKS if lap else ():
             seconds[name].append(spent[name])
     table = Table("kind", "ms per batch", "ratio to greedy", "target")
     for name in TASKS:
-        ratio = statistics.median(mine / one for mine, one in zip(seconds[name], seconds["greedy"], strict=True))
+        ratio = statistics.median(own / base for own, base in zip(seconds[name], seconds["greedy"], strict=True))
         target = f"≤ {TARGETS[name]:.2f}×" if name in TARGETS else ""
         table.add_row(name, f"{statistics.median(seconds[name]) / args.batches * 1000:,.0f}", f"{ratio:.3f}×", target)
     Console(width=120).print(table)
