@@ -7,13 +7,13 @@ predictions that code gave for a few texts (`predictions.json`).
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import weft
+from conftest import RunWeft
 from weft.tasks import Task
 
 STORED = Path(__file__).parent / "stored" / "format1"
@@ -58,21 +58,14 @@ def test_the_stored_folders_hold_every_kind_of_task() -> None:
     assert {task["kind"] for task in tasks} == set(Task.kinds())
 
 
-def test_an_unfinished_run_of_an_earlier_version_is_refused_and_stays(
-    tmp_path: Path, small_encoder: str, run_weft: Any
-) -> None:
-    (tmp_path / "rows.csv").write_text("text,label\n" + "fox,a\ndog,b\n" * 16)
-    config = tmp_path / "run.toml"
-    task = '{kind = "classification", train = "rows.csv", dev = "rows.csv"}'
-    config.write_text(f'encoder.from = "{small_encoder}"\ntasks.t = {task}\n')
-    assert run_weft("train", config, "--output", tmp_path / "whole", "--set", "training.epochs=1")[0] == 0
-    running = tmp_path / "out.running"
+def test_an_unfinished_run_of_an_earlier_version_is_refused_and_stays(tmp_path: Path, run_weft: RunWeft) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\nfox,a\ndog,b\n")
+    config, running = tmp_path / "run.toml", tmp_path / "out.running"
+    config.write_text('tasks.t = {kind = "classification", train = "rows.csv", dev = "rows.csv"}\n')
     running.mkdir()
-    shutil.copy(tmp_path / "whole" / "weft.toml", running)
+    (running / "weft.toml").write_text("[training]\naccumulate = 1\nearly_stopping = 3\n")
     (running / "state.json").write_text('{"step": 3, "curve": [], "tensors": "state-3.safetensors"}')
-    code, _, error = run_weft(
-        "train", config, "--output", tmp_path / "out", "--resume", "--set", "training.epochs=1"
-    )  # fmt: skip
+    code, _, error = run_weft("train", config, "--output", tmp_path / "out", "--resume")
     assert code == 1
     assert "was started with another version of weft" in error
     assert (running / "state.json").exists()

@@ -228,10 +228,10 @@ class Scores:
 
     @staticmethod
     def join(parts: Sequence[Scores], order: Sequence[int]) -> Scores:
-        """Several batches as one, the examples moved to the places that `order` says."""
+        """Several batches as one, each example moved to where `order` says."""
         sizes = [size for part in parts for size in part.sizes]
         pieces = torch.cat([part.values for part in parts]).split(sizes)
-        placed = sorted(zip(order, pieces, sizes, strict=True), key=lambda one: one[0])
+        placed = sorted(zip(order, pieces, sizes, strict=True), key=lambda part: part[0])
         values = torch.cat([piece for _, piece, _ in placed])
         return Scores(values, tuple(size for _, _, size in placed), parts[0].transitions)
 

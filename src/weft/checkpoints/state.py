@@ -41,15 +41,21 @@ def save_document(folder: Path, document: Mapping[str, Any]) -> None:
 
 def load_state(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """The last whole state, or None where the run had not come to its first."""
+    document = read_document(folder)
+    return None if document is None else (document, read_file(folder / document.pop("tensors")))
+
+
+def read_document(folder: Path) -> dict[str, Any] | None:
+    """The plain data of the last whole state, None where there is none; raises for a state of another version."""
     if not (folder / STATE).exists():
         return None
-    document = read_json(folder / STATE)
+    document: dict[str, Any] = read_json(folder / STATE)
     if document.pop("format", None) != FORMAT:
         raise CheckpointError(
             f"{folder} was started with another version of weft, whose unfinished runs this one cannot go on with; "
             "finish it with that version, or remove the folder and start anew"
         )
-    return document, read_file(folder / document.pop("tensors"))
+    return document
 
 
 def remove_state(folder: Path) -> None:

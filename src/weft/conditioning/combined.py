@@ -27,9 +27,9 @@ class Combined(Conditioning):
         if any(isinstance(method, Combined) for method in self.methods):
             raise ValueError("combined cannot be inside combined; list all methods in one")
         names = [method.to_dict()["kind"] for method in self.methods]
-        readers = [name for name, method in zip(names, self.methods, strict=True) if method.reads_first_token]
-        if len(readers) > 1:
-            raise ValueError(f"{' and '.join(readers)} both decide what the first token gathers; keep one of them")
+        deciding = [name for name, method in zip(names, self.methods, strict=True) if method.reads_first_token]
+        if len(deciding) > 1:
+            raise ValueError(f"{' and '.join(deciding)} both decide what the first token gathers; keep one of them")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{', '.join(twice)} is listed twice; a method can be there once")
@@ -67,8 +67,8 @@ class CombinedConditioner(Conditioner):
         return q, k, v
 
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
-        found = (method.at_readout(q_first, k, v, layer, batch) for method in self._all())
-        return next((readout for readout in found if readout is not None), None)
+        readouts = (method.at_readout(q_first, k, v, layer, batch) for method in self._all())
+        return next((readout for readout in readouts if readout is not None), None)
 
     def at_block(self, x: Tensor, index: int, batch: Batch) -> Tensor | None:
         return _sum([method.at_block(x, index, batch) for method in self._all()])
@@ -93,5 +93,5 @@ class CombinedConditioner(Conditioner):
 
 
 def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
-    found = [part for part in parts if part is not None]
-    return reduce(torch.add, found) if found else None
+    given = [part for part in parts if part is not None]
+    return reduce(torch.add, given) if given else None

@@ -99,7 +99,7 @@ class LabelConditioner(Conditioner):
         own = first_token_scores(q_first, k, batch)
         queries = layer.split_heads(layer.query(self.labels[task_key(batch.task)])) * k.shape[-1] ** -0.5  # (L, N, D)
         by_label = queries.transpose(0, 1) @ k.permute(1, 2, 0)  # (N, L, T): tokens last, for speed
-        best, label = (found.T for found in by_label.max(1))
+        best, label = (values.T for values in by_label.max(1))
         best = best.index_fill(0, batch.row_offsets, -torch.inf)  # the first token's score for itself stays
         weights = softmax_per_row(torch.maximum(own, best), batch)
         pulled = torch.where(best > own, label, -1)
@@ -118,9 +118,9 @@ class LabelConditioner(Conditioner):
 
     @torch.no_grad()
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:
-        for task, said in self.phrases.items():
+        for task, phrases in self.phrases.items():
             if self.init == "words":
-                self.labels[task_key(task)].copy_(words(said))
+                self.labels[task_key(task)].copy_(words(phrases))
             elif self.init == "class_mean":
                 self.labels[task_key(task)].copy_(class_means(task))
 

@@ -100,9 +100,9 @@ def attend_across(q: Tensor, k: Tensor, v: Tensor, heads: int, batch: Batch) -> 
     for row in range(batch.rows):
         other = row ^ 1
         mine, theirs = (slice(starts[r], starts[r] + lengths[r]) for r in (row, other))
-        one, many, values = (
+        queries, keys, values = (
             y.view(-1, heads, y.shape[1] // heads).transpose(0, 1) for y in (q[mine], k[theirs], v[theirs])
         )
-        pieces[row] = F.scaled_dot_product_attention(one, many, values).transpose(0, 1).flatten(1)
+        pieces[row] = F.scaled_dot_product_attention(queries, keys, values).transpose(0, 1).flatten(1)
     order = sorted(range(batch.rows), key=starts.__getitem__)  # the packed order
     return torch.cat([pieces[row] for row in order])

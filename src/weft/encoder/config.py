@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class EncoderConfig:
     """One encoder, whatever family it came from; Hugging Face names where the meaning is the same.
 
-    `embedding_size` is None where embeddings are as wide as the layers. `position_offset` is the place of a row's first
-    token in the position table (RoBERTa keeps the first places for padding). `type_vocab_size` is 0 for families
+    `embedding_size` is None where embeddings are as wide as the layers. `position_offset` is where a row's first token
+    stands in the position table (RoBERTa keeps the first rows for padding). `type_vocab_size` is 0 for families
     without segments.
     """
 

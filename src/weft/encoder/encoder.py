@@ -43,7 +43,7 @@ class Encoder(nn.Module):
         """Encode a batch.
 
         Args:
-            seams: the conditioning method; none by default.
+            conditioner: the conditioning method; none by default.
             layers: whose hidden states to keep: 0 for the embeddings, 1 … for the blocks' outputs.
             attention: in which blocks, 0 …, to show where each row's first token looks. It is computed beside the
                 fused kernel for that one row only, so asking does not slow the others down.

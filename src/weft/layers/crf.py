@@ -107,10 +107,10 @@ def marginals(emissions: Tensor, sizes: Sequence[int], transitions: Tensor) -> T
 
 @dataclass(frozen=True)
 class _Schedule:
-    """Positions ordered by their place in their row, and rows within a place from long to short.
+    """Positions ordered by their column (their number in their row), and rows within a column from long to short.
 
-    All rows' first positions come first, then all second ones, and so on: a place's positions are one block, and the
-    rows that are still running at a place are the first of the block before.
+    All rows' first positions come first, then all second ones, and so on: the positions of a column are one block, and
+    the rows that are still running in a column are the first of the block before.
     """
 
     rows: int  # B
@@ -119,16 +119,16 @@ class _Schedule:
     mirror: Tensor  # (P,) in this order, the position as far from its row's end as this one is from the start
     before: Tensor  # (P - B',) in this order, the position before, for all but the first block of B' positions
     last: Tensor  # (B',) in this order, the last position of each row that has any
-    counts: list[int]  # rows at each place; [0] where there are no positions
+    counts: list[int]  # rows in each column; [0] where there are no positions
 
 
 def _schedule(sizes: Sequence[int], device: torch.device) -> _Schedule:
-    """The layout of rows of these sizes; rows without positions are not in it."""
+    """The schedule of rows of these sizes; rows without positions are not in it."""
     rows = sorted((row for row, size in enumerate(sizes) if size), key=lambda row: -sizes[row])
     lengths = [sizes[row] for row in rows]
     counts, running = [], len(rows)
-    for place in range(max(lengths, default=0)):
-        while lengths[running - 1] <= place:
+    for column in range(max(lengths, default=0)):
+        while lengths[running - 1] <= column:
             running -= 1
         counts.append(running)
     begins = [0, *accumulate(counts)]
@@ -137,13 +137,13 @@ def _schedule(sizes: Sequence[int], device: torch.device) -> _Schedule:
     def index(values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=device)
 
-    places = [(place, rank) for place, count in enumerate(counts) for rank in range(count)]
+    columns = [(column, rank) for column, count in enumerate(counts) for rank in range(count)]
     return _Schedule(
         rows=len(sizes),
-        order=index([row_offsets[rows[rank]] + place for place, rank in places]),
-        row_of=index([rows[rank] for _, rank in places]),
-        mirror=index([begins[lengths[rank] - 1 - place] + rank for place, rank in places]),
-        before=index([begins[place - 1] + rank for place, rank in places if place]),
+        order=index([row_offsets[rows[rank]] + column for column, rank in columns]),
+        row_of=index([rows[rank] for _, rank in columns]),
+        mirror=index([begins[lengths[rank] - 1 - column] + rank for column, rank in columns]),
+        before=index([begins[column - 1] + rank for column, rank in columns if column]),
         last=index([begins[length - 1] + rank for rank, length in enumerate(lengths)]),
         counts=counts or [0],
     )

@@ -1,4 +1,4 @@
-"""The network: one encoder, a conditioning method, and for every task a reader and a head."""
+"""The network: one encoder, a conditioning method, and for every task its features and a head."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Network(nn.Module):
         return self.scores({batch.task: batch})[batch.task]
 
     def scores(self, batches: Mapping[str, Batch]) -> dict[str, Scores]:
-        """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the layout."""
+        """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the indices."""
         depth = self.encoder.config.num_hidden_layers
         layers = {layer for name in batches for layer in self.tasks[name].layers(depth)}
         states: States = self.encoder(next(iter(batches.values())), self.conditioner, layers=layers)

@@ -17,7 +17,7 @@ from typing import Any
 import tomli_w
 
 from weft.checkpoints.hf import read_json
-from weft.checkpoints.state import STATE, remove_state
+from weft.checkpoints.state import STATE, read_document, remove_state
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
 from weft.errors import ConfigError, WeftError
@@ -73,6 +73,7 @@ class RunFolder:
         self._check_target()
         if not (self.path / CONFIG).exists():
             raise ConfigError(f"there is no unfinished run {self.path} to resume; start it without --resume")
+        read_document(self.path)  # that of another version is refused before its config, whose keys have older names
         before = tomllib.loads((self.path / CONFIG).read_text(encoding="utf-8"))
         changed = list(differences(before, tomllib.loads(tomli_w.dumps(experiment.to_dict()))))
         if changed:
