@@ -249,7 +249,7 @@ def test_every_task_can_be_looked_into(trained: Trained, task: str) -> None:
     model = trained.model
     found = model.inspect(text, task=task)
     (expected,) = model.predict([text], task, scores=True)
-    assert found.prediction == close(expected)
+    assert found.prediction.to_dict(scores=True) == close(expected)
     for row in found.rows:
         words = [word.attention for one in row.texts for word in one.words]
         assert sum(words) + row.special_attention == pytest.approx(1, abs=1e-5)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import weft
 from weft.conditioning import Conditioning
+from weft.data.predictions import LabelPrediction, LabelsPrediction, PredictedSpan
 from weft.data.records import Input
 from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, DataError
@@ -164,8 +165,8 @@ def test_attribution_is_the_gradient_of_the_answers_score_times_the_embedded_tok
     model: Network = request.getfixturevalue(network)
     found = inspect(model, task, texts)
     states, scores, leaf = tensors_by_hand(model, task, texts)
-    label = found.prediction.get("label")
-    score = scores[0, 0] if label is None else scores[0, model.targets[task].labels.index(label)]  # type: ignore[attr-defined]
+    given = found.prediction.given()
+    score = scores[0, model.targets[task].labels.index(given[0][0])] if given else scores[0, 0]
     (gradient,) = torch.autograd.grad(score, leaf)
     tokens = (gradient * leaf).sum(1).detach()
     rows = model.encode(task, [Input(texts)])[0].rows
@@ -185,14 +186,14 @@ def test_attribution_is_the_gradient_of_the_answers_score_times_the_embedded_tok
 def test_the_score_explained_is_the_given_labels(labelled: Network) -> None:
     pair = FittedLabel(LabelTarget(), ("no", "yes"), (1, 1))
     one = torch.tensor([0.7])
-    assert pair.explain_row(one, {"label": "yes"}) == (("yes",), one[0])
-    names, score = pair.explain_row(one, {"label": "no"})
+    assert pair.explain_row(one, LabelPrediction("yes")) == (("yes",), one[0])
+    names, score = pair.explain_row(one, LabelPrediction("no"))
     assert names == ("no",)
     assert float(score) == pytest.approx(-0.7)
     several = FittedLabels(LabelsTarget(), ("a", "b", "c"), (1, 1, 1), 3)
     scores = torch.tensor([1.0, -2.0, 4.0])
-    assert float(several.explain_row(scores, {"labels": ["a", "c"]})[1]) == 5
-    assert several.explain_row(scores, {"labels": []})[0] == ("c",)
+    assert float(several.explain_row(scores, LabelsPrediction(("a", "c")))[1]) == 5
+    assert several.explain_row(scores, LabelsPrediction(()))[0] == ("c",)
     assert inspect(labelled, "alike", PAIR).explained == ()
     assert inspect(labelled, "topics", (TEXT,)).explained
 
@@ -230,9 +231,10 @@ def test_the_answer_is_that_of_predict_under_every_conditioning(small_encoder: s
         torch.nn.init.normal_(weights, std=0.3)
     for task, texts in (("size", (TEXT,)), ("topics", (LONG,)), ("same", PAIR), ("apart", PAIR), ("alike", PAIR)):
         (answer,) = predict(network, [{task: Input(texts)}])
-        found = inspect(network, task, texts).prediction
-        assert found.keys() == answer.predictions[task].keys()
-        for key, value in answer.predictions[task].items():
+        found = inspect(network, task, texts).prediction.to_dict(scores=True)
+        given = answer.predictions[task].to_dict(scores=True)
+        assert found.keys() == given.keys()
+        for key, value in given.items():
             assert found[key] == (pytest.approx(value, abs=1e-5) if key != "label" and key != "labels" else value)
 
 
@@ -396,7 +398,7 @@ def test_every_kind_of_answer_has_its_page(labelled: Network, task: str, texts: 
     assert read_page(page).texts == [*texts, *texts, *texts]
     assert ("Second text" in page) == (len(texts) == 2)
     if task == "alike":
-        assert f"<b>{found.prediction['score']:.2f}</b>" in page
+        assert f"<b>{found.prediction.gold:.2f}</b>" in page
 
 
 def test_a_score_has_a_higher_and_a_lower_side_instead_of_an_answer(labelled: Network) -> None:
@@ -435,11 +437,10 @@ def values_by_hand(network: Network, task: str, text: str) -> tuple[Any, torch.T
 def test_marks_are_those_of_predict_and_their_scores_are_explained(marking: Network, task: str, text: str) -> None:
     found = inspect(marking, task, (text,))
     (answer,) = predict(marking, [{task: Input((text,))}])
-    given = answer.predictions[task]
-    assert [(one["start"], one["end"], one["label"]) for one in found.prediction] == [
-        (one["start"], one["end"], one["label"]) for one in given
-    ]
-    assert [one["score"] for one in found.prediction] == pytest.approx([one["score"] for one in given], abs=1e-5)
+    given = answer.predictions[task].to_dict()
+    assert found.prediction.gold == answer.predictions[task].gold
+    scores = [one["score"] for one in found.prediction.to_dict()]
+    assert scores == pytest.approx([one["score"] for one in given], abs=1e-5)
     assert given
     assert found.explained == tuple(dict.fromkeys(one["label"] for one in given))
     assert found.pooling == "words"
@@ -522,7 +523,7 @@ def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: 
     with torch.no_grad():
         bias[0] += 99
     found = inspect(network, task, (TEXT,))
-    assert found.prediction == []
+    assert found.prediction.spans == ()
     _, values, leaf, _ = values_by_hand(network, task, TEXT)
     if task == "combined":
         (tokenized_example,) = network.encode(task, [Input((TEXT,))])
@@ -536,7 +537,7 @@ def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: 
     word = words_of(found)[0]
     assert (word.attribution > 0) == (first > 0)
     page = render_attention([[found]], ["m"])
-    assert "<b>no marks</b>" in page
+    assert "<b>no spans</b>" in page
     assert "the likeliest mark, which was not given" in page
     assert read_page(page).texts == [TEXT, TEXT]
 
@@ -545,7 +546,7 @@ def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: 
 def test_a_text_without_words_has_no_marks(marking: Network, task: str) -> None:
     for text in ("", " \n"):
         found = inspect(marking, task, (text,))
-        assert found.prediction == []
+        assert found.prediction.spans == ()
         assert found.explained == ()
         assert words_of(found) == []
         assert "(no words)" in render_attention([[found]], ["m"])
@@ -564,19 +565,19 @@ def test_the_page_shows_the_marks_first_and_keeps_the_text(marking: Network, tas
     found = inspect(marking, task, (text,))
     page = render_attention([[found], [found]], ["m"])
     reader = read_page(page)
-    assert reader.texts == [text] * (8 if found.prediction else 4)
+    assert reader.texts == [text] * (8 if found.prediction.spans else 4)
     assert "script" not in reader.tags
     assert not re.search(r"https?:|url\(|@import", page)
-    assert page.count('<td class="number">') == 2 * 3 * len(found.prediction)
+    assert page.count('<td class="number">') == 2 * 3 * len(found.prediction.spans or ())
     assert ("overlapping windows" in page) == (text == LONG)
     assert "reads its answers from the words themselves" in page
-    if found.prediction:
+    if found.prediction.spans:
         assert page.index('class="text marked"') < page.index("Where the first token looked")
 
 
 def test_an_accent_and_a_skin_tone_are_painted_with_what_they_belong_to() -> None:
     text = "cafe\u0301 👍🏽 x"
-    given = [{"start": 0, "end": 4, "label": "a", "score": 0.5}, {"start": 6, "end": 7, "label": "b", "score": 0.5}]
+    given = [PredictedSpan(0, 4, "a", score=0.5), PredictedSpan(6, 7, "b", score=0.5)]
     assert [(mark.start, mark.end) for mark in marks_of(given, text)] == [(0, 5), (6, 8)]
 
 
@@ -707,11 +708,11 @@ def test_the_command_leaves_no_word_out_where_that_is_not_wanted(
 def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Run, tmp_path: Path) -> None:
     save_network(marking, tmp_path / "marking")
     hostile = "the quick fox [b]x[/] \x1b[2J <script>"
-    given = inspect(marking, "crf", (hostile,)).prediction
+    given = inspect(marking, "crf", (hostile,)).prediction.to_dict()
     assert given
     code, out, err = run(tmp_path / "marking", "-t", "crf", "--text", hostile, "-o", tmp_path / "page.html")
     assert code == 0, err
-    assert f"{len(given)} mark" in out
+    assert f"{len(given)} span" in out
     assert "for what was marked: " in out
     assert re.search(r"start +end +text +label +score", out)
     for one in given:

@@ -84,7 +84,9 @@ def there_and_back(task: WordTask, content: Input, gold: list[Span], tokenized_e
     outputs = target.outputs(task.target().default_loss)
     steps = target.build_transitions()
     scores = Scores(torch.nn.functional.one_hot(tensor, outputs) * 20.0, (len(tensor),), steps() if steps else None)
-    (given_back,) = target.decode(scores, [tokenized_example])
+    (given_back,) = (
+        one.to_dict() for one in target.decode(target.compact(scores, [tokenized_example]), [tokenized_example])
+    )
     assert all(one["text"] == content.texts[0][one["start"] : one["end"]] for one in given_back)
     assert all(0.5 < one["score"] <= 1 + 1e-6 for one in given_back)
     return sorted((one["start"], one["end"], one["label"]) for one in given_back)

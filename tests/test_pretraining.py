@@ -451,11 +451,12 @@ def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files:
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
     splits = task.load("t", reader, files, 13)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
+    told: Any
     (told,) = task.target().fit(()).majority(splits.train, splits.dev)
     tokens = [i for i in np.concatenate([one.tokens.ids[0] for one in splits.dev if one.tokens]) if i != unknown]
     seen = {i for one in splits.train if one.tokens for i in one.tokens.ids[0].tolist()}
     assert set(tokens) - seen
-    assert told.own[0] == len(tokens)
+    assert told.counts.own[0] == len(tokens)
 
 
 # Bad input

@@ -18,7 +18,15 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from weft.data.records import Example, Gold, Prediction
+from weft.data.predictions import (
+    LabelPrediction,
+    LabelsPrediction,
+    PredictedSpan,
+    Prediction,
+    ScorePrediction,
+    SpansPrediction,
+)
+from weft.data.records import Example, Gold
 from weft.errors import CheckpointError
 from weft.model.evaluate import TaskResult, report_sections
 from weft.reports import card, run_page, summary, terminal
@@ -30,6 +38,7 @@ from weft.reports.summary import listed
 from weft.reports.svg import nice_ticks, shorten
 from weft.reports.training_section import smooth
 from weft.targets import Target
+from weft.targets.base.annotations import as_prediction
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.targets.score import ScoreTarget
@@ -62,12 +71,12 @@ def label_task(
     """A single-label task whose answers are right with probability `skill`, and mostly confident when they are."""
     rng = random.Random(seed)
     golds: list[Gold] = [labels[min(int(rng.expovariate(1.5) * len(labels) / 2), len(labels) - 1)] for _ in range(rows)]
-    answers = []
+    answers: list[Prediction] = []
     for gold in golds:
         right = rng.random() < skill
         near = labels[(labels.index(str(gold)) + rng.choice((-1, 1, 1, 2))) % len(labels)]
         sure = 1 - (1 - 1 / len(labels)) * rng.betavariate(1.2, 4 if right else 1.6)
-        answers.append({"label": gold if right else near, "score": sure})
+        answers.append(LabelPrediction(str(gold) if right else near, sure))
     return LabelTarget(labels=tuple(labels)).fit(golds), golds, answers
 
 
@@ -75,7 +84,7 @@ def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, lis
     rng = random.Random(1)
     golds: list[Gold] = [tuple(one for one in labels if rng.random() < 0.3) for _ in range(rows)]
     answers = [
-        {"labels": [one for one in labels if (one in gold) == (rng.random() < skill)]}  # type: ignore[operator]
+        LabelsPrediction(tuple(one for one in labels if (one in gold) == (rng.random() < skill)))  # type: ignore[operator]
         for gold in golds
     ]
     return LabelsTarget(labels=tuple(labels)).fit(golds), golds, answers
@@ -84,7 +93,7 @@ def labels_task(labels: list[str], rows: int, skill: float) -> tuple[Target, lis
 def score_task(rows: int, noise: float) -> tuple[Target, list[Gold], list[Prediction]]:
     rng = random.Random(2)
     golds: list[Gold] = [rng.uniform(0, 5) for _ in range(rows)]
-    return ScoreTarget().fit(golds), golds, [{"score": float(gold) + rng.gauss(0, noise)} for gold in golds]  # type: ignore[arg-type]
+    return ScoreTarget().fit(golds), golds, [ScorePrediction(float(gold) + rng.gauss(0, noise)) for gold in golds]  # type: ignore[arg-type]
 
 
 def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list[Gold], list[Prediction]]:
@@ -94,7 +103,7 @@ def spans_task(labels: list[str], rows: int, skill: float) -> tuple[Target, list
         tuple((start, end, rng.choice(labels)) for start, end in ((0, 4), (5, 20), (7, 12))) for _ in range(rows)
     ]
     answers = [
-        [{"start": one[0], "end": one[1], "label": one[2]} for one in gold if rng.random() < skill]  # type: ignore[index, union-attr]
+        as_prediction([span for span in gold if rng.random() < skill])  # type: ignore[misc, union-attr]
         for gold in golds
     ]
     return SpansTarget(labels=tuple(labels), max_width=4).fit(golds), golds, answers
@@ -414,7 +423,7 @@ def test_labels_of_marks_have_their_colours_and_spans_in_spans_a_table(tasks: Re
 def test_a_nesting_without_true_spans_has_no_recall() -> None:
     target = SpansTarget(labels=("a",), max_width=4).fit([])
     golds: list[Gold] = [((0, 9, "a"), (2, 4, "a"))]
-    task = entry("spans", "f1", (target, golds, [[]]), 0.0, 0.0)
+    task = entry("spans", "f1", (target, golds, [SpansPrediction()]), 0.0, 0.0)
     assert re.search(r"neither\s+–\s+0\s", " ".join(Features(render(make_record({"x": task}))).words))
 
 
@@ -489,31 +498,31 @@ def wrong(target: Target, golds: list[Gold], answers: list[Prediction]) -> Recor
 
 def test_wrong_labels_are_listed_most_confident_first_and_no_more_than_twenty() -> None:
     target = LabelTarget(labels=("a", "b", "c"))
-    table = wrong(target, ["a", "b", "c"], [{"label": x, "score": p} for x, p in (("b", 0.4), ("b", 0.9), ("a", 0.7))])
+    table = wrong(target, ["a", "b", "c"], [LabelPrediction(x, p) for x, p in (("b", 0.4), ("b", 0.9), ("a", 0.7))])
     assert table["rows"] == [(4, "c", "a", 0.7), (2, "a", "b", 0.4)]
     assert table["note"] == "2 of 3 rows are wrong; most confident mistakes first."
-    many = wrong(target, ["a"] * 30, [{"label": "b", "score": 0.5 + row / 100} for row in range(30)])
+    many = wrong(target, ["a"] * 30, [LabelPrediction("b", 0.5 + row / 100) for row in range(30)])
     assert [row[0] for row in many["rows"]] == list(range(31, 11, -1))
     assert many["note"] == "30 of 30 rows are wrong; these are the 20 most confident mistakes."
-    assert wrong(target, ["a"], [{"label": "a", "score": 0.4}])["rows"] == []
+    assert wrong(target, ["a"], [LabelPrediction("a", 0.4)])["rows"] == []
 
 
 def test_wrong_label_sets_are_as_sure_as_their_surest_wrong_label() -> None:
     target = LabelsTarget(labels=("a", "b", "c"))
     scores = {"a": 0.9, "b": 0.05, "c": 0.8}
-    table = wrong(target, [("a", "b"), ("c", "a"), ()], [{"labels": ["a", "c"], "scores": scores}] * 3)
+    table = wrong(target, [("a", "b"), ("c", "a"), ()], [LabelsPrediction(("a", "c"), scores)] * 3)
     assert table["rows"] == [(2, "a, b", "a, c", 0.95), (4, "–", "a, c", 0.9)]
 
 
 def test_wrong_spans_are_told_by_characters_and_label_and_never_by_their_text() -> None:
     target = SpansTarget(labels=("x", "y"), max_width=4)
-    span = {"start": 4, "end": 9, "text": "secret", "label": "x", "score": 0.7}
-    table = wrong(target, [((4, 9, "y"), (0, 2, "x")), ((4, 9, "x"),), ((1, 2, "x"),)], [[span], [span], []])
+    span = SpansPrediction((PredictedSpan(4, 9, "x", "secret", 0.7),))
+    table = wrong(target, [((4, 9, "y"), (0, 2, "x")), ((4, 9, "x"),), ((1, 2, "x"),)], [span, span, SpansPrediction()])
     assert table["rows"] == [(2, "0–2 x; 4–9 y", "4–9 x", 0.7), (4, "1–2 x", "–", None)]
 
 
 def test_scores_are_never_just_wrong() -> None:
-    assert wrong(ScoreTarget(), [1.0, 2.0], [{"score": 9.0}, {"score": 2.0}])["rows"] == []
+    assert wrong(ScoreTarget(), [1.0, 2.0], [ScorePrediction(9.0), ScorePrediction(2.0)])["rows"] == []
 
 
 def test_wrong_rows_stand_on_the_page(tasks: Record) -> None:

@@ -37,10 +37,12 @@ from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.model.predict import groups, score
 from weft.spec import parse
+from weft.targets import FittedTarget
 from weft.targets.spans import FittedSpans, SpansTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
+from weft.tokenization.examples import TokenizedExample
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Callback
 
@@ -611,12 +613,17 @@ def test_a_sentence_of_5000_tokens_is_learned_from_and_answered(tmp_path: Path, 
         outputs = network.targets[task].outputs(network.tasks[task].target().default_loss)
         steps = network.transitions["<tags>"]() if task == "tags" else None
         scores = Scores(torch.nn.functional.one_hot(batch.gold, outputs) * 30.0, batch.outputs_per_example, steps)
-        (given_back,) = network.targets[task].decode(scores, tokenized)
+        (given_back,) = decoded(network.targets[task], scores, tokenized)
         assert [one["text"] for one in given_back] == ["fox"] * len(animals)
         assert [one["start"] for one in given_back] == [len(" ".join(words[:place])) + 1 for place in animals]
 
 
 # Losses and decoding
+
+
+def decoded(target: FittedTarget, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Any]:
+    """Predictions as plain data, from all of a head's scores."""
+    return [one.to_dict() for one in target.decode(target.compact(scores, tokenized), tokenized)]
 
 
 ROWS = [
@@ -763,9 +770,11 @@ def test_the_threshold_is_the_best_on_the_rows_it_is_fitted_on(
     likely = {(place, place): value for place, value in enumerate([*wrong, *right])}
     gold = tuple((4 * place, 4 * place + 3, "tame") for place in range(20, 32))
     tokenized, scores = spans_scores(network, text, likely)
-    target: Any = network.targets["t"].calibrate(scores, [Example((text,), gold, 1)], tokenized, metric)
-    found = {(one["start"], one["end"], one["label"]) for one in target.decode(scores, tokenized)[0]}
-    assert target.measure([gold], target.decode(scores, tokenized)).scores[metric] == 1.0
+    compact = network.targets["t"].compact(scores, tokenized)
+    target: Any = network.targets["t"].calibrate(compact, [Example((text,), gold, 1)], tokenized, metric)
+    predictions = target.decode(compact, tokenized)
+    found = set(predictions[0].gold)
+    assert target.measure([gold], predictions).scores[metric] == 1.0
     if metric == "f1":
         assert found == set(gold)
         assert wrong[-1] < target.threshold <= right[0]
@@ -777,7 +786,8 @@ def test_a_threshold_is_not_tuned_on_a_handful(small_encoder: str) -> None:
     network = build(small_encoder, t=DOG)
     tokenized, scores = spans_scores(network, "the quick fox", {(0, 0): 0.3})
     row = Example(("the quick fox",), ((0, 3, "tame"),), 1)
-    assert network.targets["t"].calibrate(scores, [row], tokenized, "f1") == network.targets["t"]
+    target = network.targets["t"]
+    assert target.calibrate(target.compact(scores, tokenized), [row], tokenized, "f1") == target
 
 
 @given(
@@ -802,12 +812,12 @@ def test_flat_spans_are_the_likeliest_set_without_overlap(
         for some in combinations(weights, size):
             if not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(some, 2)):
                 best = max(best, sum(weights[span] for span in some))
-    given_back = target.decode(scores, tokenized)[0]
+    given_back = decoded(target, scores, tokenized)[0]
     found = [(one["start"] // 4, one["end"] // 4) for one in given_back]
     assert not any(a[0] <= b[1] and b[0] <= a[1] for a, b in combinations(found, 2))
     assert sum(weights[span] for span in found) == pytest.approx(best, abs=1e-4)
     assert [one["score"] for one in given_back] == pytest.approx([likely[span] for span in found], abs=1e-5)
-    nested = replace(target, target=replace(target.target, flat=False)).decode(scores, tokenized)[0]
+    nested = decoded(replace(target, target=replace(target.target, flat=False)), scores, tokenized)[0]  # type: ignore[type-var]
     assert {(one["start"] // 4, one["end"] // 4) for one in nested} == set(weights)
 
 
@@ -832,7 +842,7 @@ def test_constrained_decoding_takes_the_best_path_that_bio_allows(small_encoder:
     for word, tag in enumerate([2, 2, 0, 3]):  # I-tame I-tame O B-wild: the first cannot be
         values[words == word, tag] = high
     values[words == 0, 1] = 1.0  # and B-tame is next best there
-    (found,) = target.decode(Scores(values, (len(values),)), [tokenized_example])
+    (found,) = decoded(target, Scores(values, (len(values),)), [tokenized_example])
     assert [(one["text"], one["label"]) for one in found] == [("fox dog", "tame"), ("dog", "wild")]
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from weft.corpus.rows import ResampledRows
     from weft.data.dataset import Dataset, Prepared, Splits
     from weft.data.formats import Row
-    from weft.data.records import Example, Gold, Input, Prediction, Span, Tokens
+    from weft.data.predictions import PlainPrediction, PredictedSpan, Prediction
+    from weft.data.records import Example, Gold, Input, Span, Tokens
     from weft.data.tables import Table
     from weft.encoder.attention import SelfAttention
     from weft.encoder.conditioner import Conditioner, Readout
@@ -91,7 +92,9 @@ __all__ = [
     "NetworkShape",
     "PairIndex",
     "Piece",
+    "PlainPrediction",
     "Pooler",
+    "PredictedSpan",
     "Prediction",
     "Prepared",
     "ReadRow",
@@ -138,7 +141,8 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "corpus.rows": ("ResampledRows",),
         "data.dataset": ("Dataset", "Prepared", "Splits"),
         "data.formats": ("Row",),
-        "data.records": ("Example", "Gold", "Input", "Prediction", "Span", "Tokens"),
+        "data.predictions": ("PlainPrediction", "PredictedSpan", "Prediction"),
+        "data.records": ("Example", "Gold", "Input", "Span", "Tokens"),
         "data.tables": ("Table",),
         "encoder.attention": ("SelfAttention",),
         "encoder.conditioner": ("Conditioner", "Readout"),

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import tomli_w
 import torch
-from torch import Tensor
 
 import weft
 from weft.checkpoints.safetensors import digest, read_file
@@ -26,7 +25,6 @@ from weft.model.folder import load_network, save_network
 from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
-from weft.targets import FittedRowTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
@@ -123,32 +121,8 @@ def trained_case(request: pytest.FixtureRequest, small_encoder: str) -> Case:
     return Case(request.param, small_encoder)
 
 
-def as_gold(one: dict[str, Any]) -> tuple[Any, ...]:
-    if "head" in one:
-        head, tail = ((one[end]["start"], one[end]["end"]) for end in ("head", "tail"))
-        return head, tail, one["label"]
-    return one["start"], one["end"], one["label"]
-
-
 def scores(network: Network, rows: Sequence[Input]) -> Scores:
     return score(network, {"t": network.encode("t", rows)})["t"]
-
-
-def perfect(network: Network, case: Case) -> Tensor:
-    """Scores that say exactly what the gold answers are."""
-    target, gold = network.targets["t"], case.batch(network).gold
-    assert gold is not None
-    if target.target.target_type == "label":
-        return torch.nn.functional.one_hot(gold, target.outputs(case.task.target().default_loss)) * 20.0
-    if target.target.target_type == "labels":
-        return (gold * 2 - 1) * 20.0
-    unit = (gold - target.low) / (target.high - target.low)  # type: ignore[attr-defined]
-    ways = {
-        "sigmoid": torch.logit(unit, eps=1e-9),
-        "cosine": unit,
-        "linear": (gold - target.mean) / target.std,  # type: ignore[attr-defined]
-    }
-    return ways[target.target.activation].unsqueeze(1)  # type: ignore[attr-defined]
 
 
 def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
@@ -195,9 +169,8 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network, rows = case.network(), case.examples()
-    network.targets["t"] = network.targets["t"].calibrate(
-        scores(network, rows), rows, network.encode("t", rows), network.metric("t")
-    )
+    scored = scores(network, rows)
+    network.targets["t"] = network.targets["t"].calibrate(scored, rows, network.encode("t", rows), network.metric("t"))
     save_network(network, tmp_path / "here")
     shutil.copytree(tmp_path / "here", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "here")
@@ -218,13 +191,12 @@ def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
     tokenized = network.encode("t", case.examples())
     answers = network.collate("t", tokenized).outputs_per_example
     steps = network.transitions["<t>"]() if "<t>" in network.transitions else None
-    predictions = target.decode(Scores(perfect(network, case), answers, steps), tokenized)
-    if isinstance(target, FittedRowTarget):
-        key = {"label": "label", "labels": "labels", "score": "score"}[target.target.target_type]
-        found = [tuple(one[key]) if target.target.target_type == "labels" else one[key] for one in predictions]
-        assert found == (pytest.approx(golds, abs=1e-5) if target.target.target_type == "score" else golds)
-    else:
-        assert [sorted(map(as_gold, one)) for one in predictions] == [sorted(gold) for gold in golds]  # type: ignore[arg-type]
+    gold = torch.cat(target.gold_tensors(case.examples(), tokenized))
+    perfect = Scores(target.perfect_scores(gold, case.task.target().default_loss), answers, steps)
+    predictions = target.decode(target.compact(perfect, tokenized), tokenized)
+    for prediction, expected in zip(predictions, golds, strict=True):
+        same = case.task.target().key(prediction.gold) == case.task.target().key(expected)
+        assert same or prediction.gold == pytest.approx(expected, abs=1e-6)  # a number is given as nearly as it can be
     assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from weft.data.records import Prediction
+    from weft.data.predictions import PredictedSpan
     from weft.model.inspection import Inspection, ReadRow, ReadText, Word
     from weft.model.network import Network
 
@@ -117,7 +117,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
     from rich.text import Text
 
     from weft.cli.screen import output
-    from weft.reports.inspect_page import answer, strongest
+    from weft.reports.inspect_page import strongest
 
     if number is not None:
         output.rule(f"row {number}", align="left", style="dim")
@@ -125,11 +125,11 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
     for one, title in zip(row, titles, strict=True):
         line = Text(f"{title}: " if len(row) > 1 else "", style="dim")
         line.append(f"{one.task} ", style="default not dim")
-        line.append(answer(one.prediction), style="bold not dim")
+        line.append(one.prediction.in_words(), style="bold not dim")
         line.append(f"   attention of layer {one.layer}, {one.heads} over heads")
         output.print(line)
-        if isinstance(one.prediction, list):
-            _show_marks(one.prediction, one.rows[0].texts[0].text)
+        if one.prediction.spans is not None:
+            _show_marks(one.prediction.spans, one.rows[0].texts[0].text)
         for part in one.rows:
             for text in part.texts:
                 output.print(_paint(text, most))
@@ -138,20 +138,20 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
         output.print()
 
 
-def _show_marks(prediction: Prediction, text: str) -> None:
+def _show_marks(spans: Sequence[PredictedSpan], text: str) -> None:
     """The text with its marks underlined, and a table of them."""
     from weft.cli.screen import output
 
-    labels = sorted({one["label"] for one in prediction})
+    labels = sorted({span.label for span in spans})
     colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
-    if prediction:
-        output.print(_mark(prediction, text, colours))
-        output.print(_table(prediction, colours))
-    if len(prediction) > _MOST:
-        output.print(f"… and {len(prediction) - _MOST:,} more marks", style="dim")
+    if spans:
+        output.print(_mark(spans, text, colours))
+        output.print(_table(spans, colours))
+    if len(spans) > _MOST:
+        output.print(f"… and {len(spans) - _MOST:,} more marks", style="dim")
 
 
-def _mark(prediction: Prediction, text: str, colours: dict[str, str]) -> Text:
+def _mark(spans: Sequence[PredictedSpan], text: str, colours: dict[str, str]) -> Text:
     """The text, what is marked underlined in its label's colour, and bold where that lies in another mark."""
     from rich.text import Text
 
@@ -164,11 +164,11 @@ def _mark(prediction: Prediction, text: str, colours: dict[str, str]) -> Text:
             painted.stylize(f"{look} {colours[piece.mark.label]}", piece.start, piece.end)
             style(piece.inner, "bold underline2")
 
-    style(stack([Mark(one["start"], one["end"], one["label"]) for one in prediction], len(text)), "underline")
+    style(stack([Mark(*span.gold) for span in spans], len(text)), "underline")
     return painted
 
 
-def _table(prediction: Prediction, colours: dict[str, str]) -> Table:
+def _table(spans: Sequence[PredictedSpan], colours: dict[str, str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -177,10 +177,10 @@ def _table(prediction: Prediction, colours: dict[str, str]) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     for heading in ("start", "end", "text", "label", "score"):
         table.add_column(heading, justify="left" if heading in ("text", "label") else "right", overflow="fold")
-    for one in prediction[:_MOST]:
-        words = " ".join(visible(one["text"]).split())
-        label = Text(one["label"], style=colours[one["label"]])
-        table.add_row(str(one["start"]), str(one["end"]), Text(words), label, f"{one['score']:.3f}")
+    for span in spans[:_MOST]:
+        words = " ".join(visible(span.text).split())
+        label = Text(span.label, style=colours[span.label])
+        table.add_row(str(span.start), str(span.end), Text(words), label, f"{span.score:.3f}")
     return table
 
 
@@ -211,8 +211,8 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
     if looked := named("attention", -1):
         sentences.append(f"looked at: {looked}; special tokens {percent(row.special_attention)}")
     about = " + ".join(one.explained)
-    if isinstance(one.prediction, list) and about:
-        about = "what was marked" if one.prediction else f"{about} (likeliest, but not given)"
+    if one.prediction.spans is not None and about:
+        about = "what was marked" if one.prediction.spans else f"{about} (likeliest, but not given)"
     if attribution := named("attribution", -1):
         sentences.append(f"for {about or 'a higher score'}: {attribution}")
     if against := named("attribution", 1):

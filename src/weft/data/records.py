@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 Span = tuple[int, int, str]  # characters [start, end) of a text, and what they are
 Relation = tuple[tuple[int, int], tuple[int, int], str]  # the characters of its head and of its tail, and what it is
 Gold = str | tuple[str, ...] | float | tuple[Span, ...] | tuple[Relation, ...]
-Prediction = Any  # plain JSON data: a dict, or for words and spans a list of them; which keys depends on the target
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,14 @@ def candidates(words: int, max_width: int) -> tuple[Ints, Ints]:
     return first, first + width
 
 
+def candidate_words(indices: Ints, words: int, max_width: int) -> tuple[Ints, Ints]:
+    """The first and the last word of some of the candidates of a text, (K,) each, without listing the others."""
+    starts = np.cumsum(np.minimum(max_width, np.arange(words, 0, -1)))  # candidates up to each first word
+    first = np.searchsorted(starts, indices, side="right")
+    before = np.where(first > 0, starts[first - 1], 0)
+    return first, first + indices - before
+
+
 def count_candidates(words: int, max_width: int) -> int:
     """How many spans a text of so many words has."""
     wide = min(words, max_width)

@@ -11,7 +11,8 @@ from typing import Any
 
 from weft.corpus.loading import CorpusLoader
 from weft.data.dataset import Dataset
-from weft.data.records import Example, Prediction
+from weft.data.predictions import Prediction
+from weft.data.records import Example
 from weft.data.redact import hidden_labels
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError

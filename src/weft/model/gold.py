@@ -39,9 +39,9 @@ def read_gold(
     A file is opened once for all tasks with labels. Rows without an answer are passed over. Raises a DataError with
     every fault of all rows; and where a task cannot be served, if `all_needed` or if no task can.
     """
-    source, rows = open_rows(data)
     raw = {name: task for name, task in tasks.items() if isinstance(task, CorpusTask)}
     labelled = {name: task for name, task in tasks.items() if name not in raw}
+    source, rows = open_rows(data) if labelled else (Path(str(data)), iter(()))  # raw text may be a folder
     gold = _read_labelled(labelled, rows, source) if labelled else GoldRows()
     for name, task in raw.items():
         _read_raw(name, task, data, corpora, gold)

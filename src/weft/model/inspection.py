@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from weft.data.records import Prediction
+from weft.data.predictions import Prediction
 from weft.metrics.regression import spearman
 
 Heads = Literal["mean", "max"]

@@ -48,7 +48,7 @@ def leave_out(network: Network, task: str, input: Input, words: Sequence[PlacedW
     variants = [without(input, group[0][0], group[0][1], group[-1][2]) for group in groups]
     whole, *others = predict(network, ({task: asked} for asked in (input, *(variant.input for variant in variants))))
     target, prediction = network.targets[task], whole.predictions[task]
-    if not prediction:
+    if prediction.spans == ():
         return LeftOut.nothing(len(words))
     before = target.support(prediction, prediction, range(len(input.texts[0])))
     after = [

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
-from weft.data.records import Input, Prediction
+from weft.data.predictions import PlainPrediction
+from weft.data.records import Input
 from weft.data.tables import RowSource
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
@@ -34,7 +35,7 @@ class Model:
         """The names of the tasks."""
         return list(self.network.tasks)
 
-    def predict(self, texts: Iterable[Text], task: str | None = None, *, scores: bool = False) -> list[Prediction]:
+    def predict(self, texts: Iterable[Text], task: str | None = None, *, scores: bool = False) -> list[PlainPrediction]:
         """A prediction per text, or per pair where a text is a 2-tuple.
 
         With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`, beside

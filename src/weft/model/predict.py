@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from weft.data.records import Input, Prediction
+from weft.data.predictions import PlainPrediction, Prediction
+from weft.data.records import Input
 from weft.errors import DataError, EmptyTextWarning, TruncationWarning, WeftError
 from weft.model.inputs import FLAGS, Inputs, lacking_spans
 from weft.model.network import Network
-from weft.targets.base.annotations import spans_in
 from weft.tensors import Scores, batches_by_length
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.shared import SharedTokenizer
@@ -142,7 +142,8 @@ def with_spans(
             known[source, texts], _ = answer_all(network, [{source: input} for input in texts], tokenizer)
         for row, (inputs, found) in enumerate(zip(window, known[source, texts], strict=True)):
             input = inputs[task]
-            asked[row][task] = input if input.spans is not None else replace(input, spans=spans_in(found[source]))
+            spans = tuple(span.gold for span in found[source].spans or ())
+            asked[row][task] = input if input.spans is not None else replace(input, spans=spans)
     return asked
 
 
@@ -193,23 +194,15 @@ def check_finite(task: str, scores: Scores) -> None:
         )
 
 
-def shown(prediction: Prediction, scores: bool) -> Prediction:
-    """A prediction with or without the probabilities of all labels."""
-    if scores or isinstance(prediction, list):
-        return prediction
-    return {key: value for key, value in prediction.items() if key != "scores"}
-
-
 def by_task(answer: Answer, scores: bool) -> dict[str, Any]:
     """The answers of a row by task, and beside them its flags; a task that is called as a flag is goes before it."""
-    found = {name: shown(prediction, scores) for name, prediction in answer.predictions.items()}
+    found = {name: prediction.to_dict(scores) for name, prediction in answer.predictions.items()}
     return {**found, **{name: flag for name, flag in answer.flags().items() if name not in found}}
 
 
-def of_task(answer: Answer, task: str, scores: bool) -> Prediction:
+def of_task(answer: Answer, task: str, scores: bool) -> PlainPrediction:
     """One task's answer to a row with its flags; a list is given without, see `Model.predict`."""
-    prediction = shown(answer.predictions[task], scores)
-    return prediction if isinstance(prediction, list) else {**prediction, **answer.flags(task)}
+    return answer.predictions[task].to_dict(scores, answer.flags(task))
 
 
 def predict_rows(

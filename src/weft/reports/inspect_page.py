@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from weft.data.records import Prediction
+from weft.data.predictions import PredictedSpan, Prediction
 from weft.model.inspection import Inspection, ReadRow, ReadText, Word
 from weft.reports.spans import STYLE as MARKS
 from weft.reports.spans import TEXT_STYLE, Look, Mark, legend, looks_of, paint, table, visible
@@ -96,18 +96,6 @@ def render_attention(pages: Sequence[Sequence[Inspection]], titles: Sequence[str
     )
 
 
-def answer(prediction: Prediction) -> str:
-    """A prediction in a few words: `urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`, `2 marks`."""
-    if isinstance(prediction, list):
-        return f"{len(prediction) or 'no'} {'mark' if len(prediction) == 1 else 'marks'}"
-    if "label" in prediction:
-        return f"{prediction['label']} {percent(prediction['score'])}"
-    if "labels" in prediction:
-        given = [f"{label} {percent(prediction['scores'][label])}" for label in prediction["labels"]]
-        return ", ".join(given) or "no label"
-    return f"{prediction['score']:.2f}"
-
-
 def strongest(row: Sequence[Inspection]) -> float:
     """The largest attention on a word in any of some inspections, which share one scale."""
     return max((word.attention for one in row for _, word in _words(one)), default=0.0)
@@ -184,7 +172,7 @@ def _legend(one: Inspection, marks: Mapping[str, str], looks: Mapping[str, Look]
 
 def _is_number(one: Inspection) -> bool:
     """Whether the answer is a score, which words speak for a higher or a lower one of."""
-    return not isinstance(one.prediction, list) and not one.explained
+    return one.prediction.spans is None and not one.explained
 
 
 def _section(
@@ -268,45 +256,41 @@ def agreement(one: Inspection) -> list[str]:
 def _about(one: Inspection) -> str:
     """What gradient × input is about."""
     named = listed(f"“{label}”" for label in one.explained)
-    if not isinstance(one.prediction, list):
+    if one.prediction.spans is None:
         return f"for and against {named}" if named else "for a higher and for a lower score"
-    if one.prediction:
+    if one.prediction.spans:
         return f"for and against what was marked ({named})"
     return f"for and against {named}, the likeliest mark, which was not given" if named else "no words, no marks"
 
 
 def _marked(one: Inspection, looks: Mapping[str, Look]) -> str:
     """The text with its marks and a table of them, for tasks that answer with such."""
-    if not isinstance(one.prediction, list) or not one.prediction:
+    if not one.prediction.spans:
         return ""
     ((text,),) = (row.texts for row in one.rows)
-    return paint(text.text, marks_of(one.prediction, text.text), looks) + table(one.prediction, looks)
+    return paint(text.text, marks_of(one.prediction.spans, text.text), looks) + table(one.prediction.spans, looks)
 
 
-def marks_of(prediction: Prediction, text: str) -> list[Mark]:
-    """A prediction's marks with whole characters: an accent or a skin tone goes with what it belongs to."""
+def marks_of(spans: Sequence[PredictedSpan], text: str) -> list[Mark]:
+    """Predicted spans as marks with whole characters: an accent or a skin tone goes with what it belongs to."""
     found = []
-    for one in prediction:
-        end = one["end"]
+    for span in spans:
+        end = span.end
         while end < len(text) and continues(text, end):
             end += 1
-        found.append(Mark(one["start"], end, one["label"], percent(one["score"])))
+        found.append(Mark(span.start, end, span.label, percent(span.score)))
     return found
 
 
 def _answer(prediction: Prediction) -> str:
-    if isinstance(prediction, list):
-        return f"<b>{answer(prediction)}</b>"
-    chances: dict[str, float] = prediction.get("scores", {})
-    given = prediction.get("labels", [prediction["label"]] if "label" in prediction else [])
+    chances = prediction.label_scores()
+    if not chances:
+        return f"<b>{clean(prediction.in_words())}</b>"
+    given = dict(prediction.given())
     others = sorted(((label, p) for label, p in chances.items() if label not in given), key=lambda one: -one[1])
     rest = [f"{clean(label)} {percent(p)}" for label, p in others[:MOST_NAMED]]
     rest += [f"{len(others) - MOST_NAMED} more"] if len(others) > MOST_NAMED else []
-    named = ", ".join(
-        f"<b>{clean(label)}</b> {percent(prediction.get('score', chances.get(label, 0.0)))}" for label in given
-    )
-    if not chances:
-        named = f"<b>{clean(answer(prediction))}</b>"
+    named = ", ".join(f"<b>{clean(label)}</b> {percent(score)}" for label, score in given.items())
     small = f"<small>{' · '.join(rest)}</small>" if rest else ""
     return f"{named or '<b>no label</b>'} {small}".rstrip()
 
@@ -409,8 +393,8 @@ def _marks(pages: Iterable[Sequence[Inspection]]) -> dict[str, str]:
 
 def _looks(pages: Iterable[Sequence[Inspection]]) -> dict[str, Look]:
     """How the marks of each label look, of all labels that were given anywhere; none for other kinds of answers."""
-    lists = [one.prediction for page in pages for one in page if isinstance(one.prediction, list)]
-    return looks_of(sorted({mark["label"] for found in lists for mark in found}))
+    spans = (span for page in pages for one in page for span in one.prediction.spans or ())
+    return looks_of(sorted({span.label for span in spans}))
 
 
 def _mark_style(marks: Mapping[str, str]) -> str:

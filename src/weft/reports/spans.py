@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any
 
+from weft.data.predictions import PredictedSpan
 from weft.reports.svg import FORBIDDEN, PALETTE, clean, colour, shorten
 
 LINES = ("2px solid", "2px dashed", "2px dotted", "3px double")
@@ -138,17 +138,17 @@ def swatch(label: str, look: Look, named: bool = False) -> str:
     return f'<mark class="k {look.kind}"{name}>{clean(label).replace("_", "_<wbr>")}</mark>'
 
 
-def table(found: Sequence[Mapping[str, Any]], looks: Mapping[str, Look]) -> str:
+def table(found: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
     """Start, end, text, label and score of marks; where there are many, closed until asked for."""
     head = "".join(
         f'<th scope="col"{" class=number" if name in ("Start", "End", "Score") else ""}>{name}</th>'
         for name in ("Start", "End", "Text", "Label", "Score")
     )
     lines = "".join(
-        f'<tr><td class="number">{one["start"]:,}</td><td class="number">{one["end"]:,}</td>'
-        f'<td dir="auto">{clean(visible(one["text"]))}</td><td>{swatch(one["label"], looks[one["label"]])}</td>'
-        f'<td class="number">{one["score"]:.3f}</td></tr>\n'
-        for one in found
+        f'<tr><td class="number">{span.start:,}</td><td class="number">{span.end:,}</td>'
+        f'<td dir="auto">{clean(visible(span.text))}</td><td>{swatch(span.label, looks[span.label])}</td>'
+        f'<td class="number">{span.score:.3f}</td></tr>\n'
+        for span in found
     )
     whole = f'<table class="narrow spans"><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>\n'
     if len(found) <= OPEN_TABLE:

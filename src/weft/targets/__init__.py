@@ -26,7 +26,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.dataset import Dataset
-from weft.data.records import Example, Gold, Input, Prediction
+from weft.data.predictions import Prediction
+from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.sections import ClassTable, Section
@@ -161,6 +162,10 @@ class FittedTarget(ABC):
     def build_transitions(self) -> nn.Module | None:
         """The module that gives `Scores.transitions`, for kinds that learn which tag follows which."""
         return None
+
+    def perfect_scores(self, gold: Tensor, loss: Loss) -> Tensor:
+        """A head's scores that say nothing but the gold of `gold_tensors`: what `decode` must give back."""
+        return torch.nn.functional.one_hot(gold, self.outputs(loss)) * 20.0
 
     def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
         """The scores without what predictions do not need, where all of them would fill the memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -13,18 +13,18 @@ from torch import Tensor
 
 from weft.baselines.majority import majority_labels
 from weft.baselines.tfidf import tfidf_labels, tfidf_pair_labels
-from weft.data.records import Example, Gold, Input, Prediction
+from weft.data.predictions import LabelPrediction, Prediction
+from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
+from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
 from weft.targets import FittedRowTarget, Measures, Target, as_logits, text_pairs
 from weft.targets.base.reading import read_label
-
-_LEAST = 10  # rows of each label from which a threshold is tuned
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class FittedLabel(FittedRowTarget):
         best = (likely[:, 1] >= self.threshold).long() if len(self.labels) == 2 else likely.argmax(1)
         chosen = likely.gather(1, best.unsqueeze(1)).squeeze(1)
         return [
-            {"label": self.labels[index], "score": score, "scores": dict(zip(self.labels, row, strict=True))}
+            LabelPrediction(self.labels[index], score, dict(zip(self.labels, row, strict=True)))
             for index, score, row in zip(best.tolist(), chosen.tolist(), likely.tolist(), strict=True)
         ]
 
@@ -117,11 +117,17 @@ class FittedLabel(FittedRowTarget):
         if len(self.labels) != 2:
             return fitted
         likely = fitted.probabilities(scores)[:, 1].numpy()
-        return replace(fitted, threshold=tune_threshold(likely, gold, metric))
+
+        def value(threshold: float) -> float:
+            return scores_of(count(gold, (likely >= threshold).astype(np.int64), 2))[metric]
+
+        both = min(gold.sum(), (1 - gold).sum()) >= MINIMUM
+        return replace(fitted, threshold=choose_threshold(likely, value, len(gold) if both else 0))
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names = [str(gold) for gold in golds]
-        answers = [row["label"] for row in predictions]
+        given = cast(Sequence[LabelPrediction], predictions)
+        answers = [prediction.label for prediction in given]
         gold, answer = label_ids(names, self.labels), label_ids(answers, self.labels)
         size = len(self.labels)
         matrix = count(gold, answer, size)
@@ -131,8 +137,9 @@ class FittedLabel(FittedRowTarget):
             "per_class": per_class(names, answers, self.labels),
             "confusion": matrix.tolist(),
         }
-        if all("score" in row for row in predictions):  # baselines have no confidence
-            confidence = np.array([row["score"] for row in predictions])
+        scored = [prediction.score for prediction in given if prediction.score is not None]
+        if len(scored) == len(given):  # baselines have no confidence
+            confidence = np.array(scored)
             scores["calibration_error"] = expected_calibration_error(confidence, gold == answer)
             details["reliability"] = reliability(confidence, gold == answer)
         if not intervals:
@@ -144,7 +151,7 @@ class FittedLabel(FittedRowTarget):
         return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [{"label": label} for label in majority_labels([str(row.gold) for row in train], len(rows))]
+        return [LabelPrediction(label) for label in majority_labels([str(row.gold) for row in train], len(rows))]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [str(row.gold) for row in train]
@@ -152,7 +159,7 @@ class FittedLabel(FittedRowTarget):
             labels = tfidf_pair_labels(text_pairs(train), golds, text_pairs(rows))
         else:
             labels = tfidf_labels([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
-        return [{"label": label} for label in labels]
+        return [LabelPrediction(label) for label in labels]
 
     def label_loss(self, scores: Tensor) -> Tensor:
         gold = torch.arange(len(self.labels), device=scores.device)
@@ -160,7 +167,7 @@ class FittedLabel(FittedRowTarget):
 
     def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
         """Where one score stands for two labels, that of the first label is its negative."""
-        label: str = prediction["label"]
+        ((label, _),) = prediction.given()
         index = self.labels.index(label)
         if len(scores) == 1:
             return (label,), scores[0] if index else -scores[0]
@@ -170,11 +177,12 @@ class FittedLabel(FittedRowTarget):
         return replace(self, threshold=0.5)
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
-        label: str = prediction["label"]
-        return None if label == gold else Mistake(str(gold), label, prediction.get("score"))
+        ((label, score),) = prediction.given()
+        return None if label == gold else Mistake(str(gold), label, score)
 
     def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
-        return float(other["scores"][prediction["label"]])
+        ((label, _),) = prediction.given()
+        return other.label_scores()[label]
 
     def report_sections(self, measures: Measures) -> list[Section]:
         details = measures.details
@@ -183,21 +191,6 @@ class FittedLabel(FittedRowTarget):
         if "reliability" in details:  # baselines have no confidence
             sections.append(Calibration(details["reliability"], measures.scores["calibration_error"]))
         return sections
-
-
-def tune_threshold(likely: Any, gold: Any, metric: str) -> float:
-    """The probability from which the second of two labels should be given, for the best value of a metric.
-
-    At most 200 candidates are tried; among equals the nearest to 0.5 wins, so a threshold moves only for a gain. It
-    stays where either label has fewer than 10 rows.
-    """
-    if min(gold.sum(), (1 - gold).sum()) < _LEAST:
-        return 0.5
-    candidates = sorted(
-        {0.5, *np.quantile(likely, np.linspace(0.005, 0.995, 199)).tolist()}, key=lambda t: abs(t - 0.5)
-    )
-    values = [scores_of(count(gold, (likely >= t).astype(np.int64), 2))[metric] for t in candidates]
-    return float(candidates[int(np.argmax(values))])
 
 
 def natural(label: str) -> tuple[int, float, str]:

@@ -14,18 +14,17 @@ from torch import Tensor
 from weft.baselines.majority import majority_label_sets
 from weft.baselines.tfidf import tfidf_label_sets
 from weft.data.cells import is_blank
-from weft.data.records import Example, Gold, Input, Prediction
+from weft.data.predictions import LabelsPrediction, Prediction
+from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.binary import Binary
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
-from weft.metrics.thresholds import best_threshold
+from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
 from weft.targets import FittedRowTarget, Measures, Target
 from weft.targets.base.reading import read_label
-
-_LEAST = 10  # rows with and without a label from which its threshold is tuned
 
 
 @dataclass(frozen=True)
@@ -106,16 +105,19 @@ class FittedLabels(FittedRowTarget):
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
         return torch.from_numpy(label_matrix([_names(gold) for gold in golds], self.labels)).float()
 
+    def perfect_scores(self, gold: Tensor, loss: Loss) -> Tensor:
+        return (gold * 2 - 1) * 20.0
+
     def row_loss(self, loss: Loss) -> LossFunction:
         return loss.build(self.counts, self.rows)
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         likely = torch.sigmoid(scores.float() / self.temperature)
         return [
-            {
-                "labels": [name for name, p, t in zip(self.labels, row, self.thresholds, strict=True) if p >= t],
-                "scores": dict(zip(self.labels, row, strict=True)),
-            }
+            LabelsPrediction(
+                tuple(name for name, p, t in zip(self.labels, row, self.thresholds, strict=True) if p >= t),
+                dict(zip(self.labels, row, strict=True)),
+            )
             for row in likely.tolist()
         ]
 
@@ -123,7 +125,7 @@ class FittedLabels(FittedRowTarget):
         gold = self.tensor(golds).numpy().astype(np.int64)
         temperature = fit_temperature_binary(scores.float().numpy(), gold)
         likely = torch.sigmoid(scores.float() / temperature).numpy()
-        thresholds = tuple(_threshold(likely[:, i], gold[:, i]) for i in range(len(self.labels)))
+        thresholds = tuple(_threshold(likely[:, i], gold[:, i], metric) for i in range(len(self.labels)))
         return replace(self, temperature=temperature, thresholds=thresholds)
 
     def without_thresholds(self) -> Self:
@@ -131,14 +133,14 @@ class FittedLabels(FittedRowTarget):
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
         """As sure as the surest of its wrong labels, given or left out."""
-        true, given = set(_names(gold)), set(prediction["labels"])
-        scores: dict[str, float] = prediction.get("scores", {})
+        true, given = set(_names(gold)), set(_names(prediction.gold))
+        scores = prediction.label_scores()
         wrong = [scores[label] if label in given else 1 - scores[label] for label in true ^ given if label in scores]
         in_words = [", ".join(name for name in self.labels if name in names) or "–" for names in (true, given)]
         return None if true == given else Mistake(in_words[0], in_words[1], max(wrong, default=None))
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        names, answers = [_names(gold) for gold in golds], [row["labels"] for row in predictions]
+        names, answers = [_names(gold) for gold in golds], [_names(prediction.gold) for prediction in predictions]
         gold, answer = label_matrix(names, self.labels), label_matrix(answers, self.labels)
         scores = matrix_scores(gold, answer)
         details = {"labels": list(self.labels), "per_class": multilabel_per_class(names, answers, self.labels)}
@@ -151,12 +153,13 @@ class FittedLabels(FittedRowTarget):
         return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [{"labels": labels} for labels in majority_label_sets([_names(row.gold) for row in train], len(rows))]
+        sets = majority_label_sets([_names(row.gold) for row in train], len(rows))
+        return [LabelsPrediction(tuple(labels)) for labels in sets]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         golds = [_names(row.gold) for row in train]
         sets = tfidf_label_sets([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
-        return [{"labels": labels} for labels in sets]
+        return [LabelsPrediction(tuple(labels)) for labels in sets]
 
     def label_loss(self, scores: Tensor) -> Tensor:
         gold = torch.eye(len(self.labels)).to(scores)
@@ -165,22 +168,23 @@ class FittedLabels(FittedRowTarget):
 
     def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
         """The scores of all given labels are added; where none was given, the likeliest stands for them."""
-        given = prediction["labels"] or [self.labels[int(scores.argmax())]]
-        return tuple(given), scores[[self.labels.index(label) for label in given]].sum()
+        given = _names(prediction.gold) or (self.labels[int(scores.argmax())],)
+        return given, scores[[self.labels.index(label) for label in given]].sum()
 
     def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
         """The mean over the given labels; where none was given, the likeliest stands for them."""
-        given = prediction["labels"] or [max(self.labels, key=prediction["scores"].__getitem__)]
-        return sum(float(other["scores"][label]) for label in given) / len(given)
+        given = _names(prediction.gold) or (max(self.labels, key=prediction.label_scores().__getitem__),)
+        return sum(other.label_scores()[label] for label in given) / len(given)
 
 
-def _threshold(likely: Any, gold: Any) -> float:
-    """The label's best threshold by F1; 0.5 where it gains nothing by moving, or has too few rows to say."""
-    if min(gold.sum(), (1 - gold).sum()) < _LEAST:
-        return 0.5
-    best = best_threshold(likely, gold)
-    f1 = [2 * ((likely >= t) & (gold == 1)).sum() / ((likely >= t).sum() + gold.sum()) for t in (0.5, best)]
-    return best if f1[1] > f1[0] else 0.5
+def _threshold(likely: Any, gold: Any, metric: str) -> float:
+    """The threshold of one label, by the metric over its rows alone."""
+
+    def value(threshold: float) -> float:
+        return matrix_scores(gold[:, None] > 0, (likely >= threshold)[:, None])[metric]
+
+    carried = int(gold.sum())
+    return choose_threshold(likely, value, carried if len(gold) - carried >= MINIMUM else 0)
 
 
 def _names(gold: Gold) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ from torch import Tensor
 
 from weft.corpus.masking import Unigrams
 from weft.data.dataset import Dataset
-from weft.data.records import Example, Gold, Input, Prediction
+from weft.data.predictions import MaskedCounts, MaskedPrediction, Prediction
+from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError, DataError
 from weft.losses import Loss, TargetType
 from weft.losses.cross_entropy import CrossEntropy
@@ -24,13 +25,6 @@ from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
 _TOP = 10  # fillers kept
 _SOME = 9  # labels, where it only matters that there are more than two
-
-
-class MaskedCounts(NamedTuple):
-    """What is measured of a row: its masked places, how many are right, and the sum of their log likelihoods."""
-
-    own: tuple[int, int, float] = (0, 0, 0.0)
-    beside: tuple[int, int, float] = (0, 0, 0.0)  # the same, as told from beside
 
 
 @dataclass(frozen=True)
@@ -118,31 +112,36 @@ class FittedMasked(FittedTarget):
             self._answers(values, tokenized_example) for values, tokenized_example in zip(rows, tokenized, strict=True)
         ]
 
-    def _answers(self, values: Tensor, tokenized_example: TokenizedExample) -> MaskedCounts | list[dict[str, Any]]:
-        """Where the gold is known, what is measured; else the fillers of each place, the likeliest first."""
+    def _answers(self, values: Tensor, tokenized_example: TokenizedExample) -> MaskedPrediction:
+        """Where the gold is known, what is measured; else the fillers of each position, the likeliest first."""
         masked, top = masked_tokens_of(tokenized_example), (values.shape[1] - 1) // 2
         count = len(masked.places)
         if masked.gold is not None:
             right = values[:, 1 + top].long() == torch.cat(self.gold_tensors([], [tokenized_example]))
             halves = zip(right.split(count), values[:, 0].double().split(count), strict=True) if count else ()
             sums = [(count, int(half.sum()), float(logs.sum())) for half, logs in halves]
-            return MaskedCounts(*sums) if sums else MaskedCounts()
-        found = []
-        for _, *rest in values[:count].tolist():  # what is told from beside serves learning only
-            tokens = [masked.vocabulary[int(i)] if i < len(masked.vocabulary) else None for i in rest[top:]]
-            fillers = [{"token": token, "score": p} for token, p in zip(tokens, rest[:top], strict=True)]
-            found.append({"label": fillers[0]["token"], "score": rest[0], "fillers": fillers})
-        return found
+            return MaskedPrediction(counts=MaskedCounts(*sums))
+        known = len(masked.vocabulary)
+        return MaskedPrediction(
+            tuple(
+                tuple(
+                    (masked.vocabulary[int(token)] if token < known else None, p)
+                    for token, p in zip(rest[top:], rest[:top], strict=True)
+                )
+                for _, *rest in values[:count].tolist()  # what is told from beside serves learning only
+            )
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the masked places; what is told from beside by itself."""
-        sums = np.array([one.own for one in predictions])
+        counts = [cast(MaskedPrediction, prediction).counts for prediction in predictions]
+        sums = np.array([one.own for one in counts])
         sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be masked
         if not len(sums):
             raise DataError("nothing is masked in these rows, which are too few and too short to measure on; give more")
         scores = _with_likelihood(sums)
         if self.target.boundary:
-            scores |= _scores(np.array([one.beside for one in predictions]), "boundary_")
+            scores |= _scores(np.array([one.boundary for one in counts]), "boundary_")
         if not intervals:
             return Measures(scores)
 
@@ -157,13 +156,13 @@ class FittedMasked(FittedTarget):
         logs = train.token_log_shares()
         assert logs is not None
         commonest = int(logs.argmax())
-        found = []
+        found: list[Prediction] = []
         for row in rows:
             assert row.tokens is not None
             ids = np.concatenate(row.tokens.ids)
             ids = ids[Unigrams(row.tokens.tokens_below).knows(ids)]  # special ones are never masked
             sums = len(ids), int((ids == commonest).sum()), float(logs[ids].sum())
-            found.append(MaskedCounts(sums, sums))
+            found.append(MaskedPrediction(counts=MaskedCounts(sums, sums)))
         return found
 
     def baseline(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from weft.data.annotations import read_relations
 from weft.data.cells import is_blank
-from weft.data.records import Example, Gold, Input, Prediction, Relation, Span
+from weft.data.predictions import PredictedRelation, Prediction, RelationsPrediction
+from weft.data.records import Example, Gold, Input, Relation, Span
 from weft.losses import Loss
+from weft.metrics.thresholds import choose_threshold
 from weft.metrics.wrong_rows import Mistake
 from weft.targets import Measures, ScoresLoss
 from weft.targets.base.annotations import AnnotationTarget, FittedAnnotations, loss_with_none, measure_annotations
-from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
@@ -99,47 +100,55 @@ class FittedRelations(FittedAnnotations):
 
         return of_pairs
 
-    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+    def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
+        """Of each pair the probability of any label, the likeliest label, and its probability: (R, L + 1) → (R, 3)."""
+        if not len(scores.values):
+            return Scores(scores.values.new_zeros(0, 3, dtype=torch.float64), scores.sizes)
         likely = torch.softmax(scores.values.double(), 1)
-        best, label = likely[:, 1:].max(1) if len(likely) else (likely.sum(1), likely.sum(1).long())
-        given = (1 - likely[:, 0] >= self.threshold) if len(likely) else likely.sum(1) > 0
-        rows = zip(*(part.split(list(scores.sizes)) for part in (given, best, label)), tokenized, strict=True)
-        return [
-            [
-                {
-                    "head": _shown(head, tokenized_example.input),
-                    "tail": _shown(tail, tokenized_example.input),
-                    "label": self.labels[which],
-                    "score": score,
-                }
-                for (head, tail), is_one, score, which in zip(
-                    span_pairs(tokenized_example), some.tolist(), best_of.tolist(), label_of.tolist(), strict=True
-                )
-                if is_one
-            ]
-            for some, best_of, label_of, tokenized_example in rows
-        ]
+        best, label = likely[:, 1:].max(1)
+        return Scores(torch.stack([1 - likely[:, 0], label, best], 1), scores.sizes)
+
+    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
+        """From compact scores."""
+        rows = scores.values.split(list(scores.sizes))
+        return [self._decode_text(values, read) for values, read in zip(rows, tokenized, strict=True)]
+
+    def _decode_text(self, values: Tensor, tokenized_example: TokenizedExample) -> RelationsPrediction:
+        pairs = zip(span_pairs(tokenized_example), values.tolist(), strict=True)
+        relations = (
+            PredictedRelation(head, tail, self.labels[int(label)], score)
+            for (head, tail), (any_label, label, score) in pairs
+            if any_label >= self.threshold
+        )
+        return RelationsPrediction(tokenized_example.input.texts[0], tuple(relations))
 
     def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
     ) -> Self:
-        return tune_threshold(self, scores, examples, tokenized, metric)
+        golds = [example.gold for example in examples]
+
+        def value(threshold: float) -> float:
+            moved = replace(self, threshold=threshold)
+            return moved.measure(golds, moved.decode(scores, tokenized), intervals=False).scores[metric]
+
+        relations = sum(len(_relations(example)) for example in examples)
+        return replace(self, threshold=choose_threshold(scores.values[:, 0].numpy(), value, relations))
 
     def without_thresholds(self) -> Self:
         return replace(self, threshold=0.5)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        found = [[_relation(one) for one in prediction] for prediction in predictions]
+        found = [cast(tuple[Relation, ...], prediction.gold) for prediction in predictions]
         return measure_annotations(golds, found, self.labels, self.metrics, intervals)
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
-        relations = [(_relation(one), one.get("score")) for one in prediction]
-        true, given = set(cast(tuple[Relation, ...], gold)), {relation for relation, _ in relations}
-        wrong = [score for relation, score in relations if relation not in true and score is not None]
+        found = cast(RelationsPrediction, prediction).found
+        true, given = set(cast(tuple[Relation, ...], gold)), {relation.gold for relation in found}
+        wrong = [relation.score for relation in found if relation.gold not in true]
         return None if true == given else Mistake(_named(true - given), _named(given - true), max(wrong, default=None))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [[] for _ in rows]  # most pairs have no label
+        return [RelationsPrediction(row.texts[0]) for row in rows]  # most pairs have no label
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         """What pairs of spans with such labels had to do with each other most often in training."""
@@ -150,11 +159,14 @@ class FittedRelations(FittedAnnotations):
                 seen[head[2], tail[2]][known.get((head[:2], tail[:2]), "")] += 1
         most_common = {labels: min(counts, key=lambda one: (-counts[one], one)) for labels, counts in seen.items()}
         return [
-            [
-                {"head": _shown(head, row), "tail": _shown(tail, row), "label": label}
-                for head, tail in permutations(dict.fromkeys(row.spans or ()), 2)
-                if (label := most_common.get((head[2], tail[2]), ""))
-            ]
+            RelationsPrediction(
+                row.texts[0],
+                tuple(
+                    PredictedRelation(head, tail, label)
+                    for head, tail in permutations(dict.fromkeys(row.spans or ()), 2)
+                    if (label := most_common.get((head[2], tail[2]), ""))
+                ),
+            )
             for row in rows
         ]
 
@@ -163,17 +175,7 @@ def _relations(row: Example) -> tuple[Relation, ...]:
     return cast(tuple[Relation, ...], row.gold)
 
 
-def _shown(span: Span, input: Input) -> dict[str, Any]:
-    start, end, label = span
-    return {"start": start, "end": end, "text": input.texts[0][start:end], "label": label}
-
-
 def _named(relations: Iterable[Relation]) -> str:
     """Relations by the characters of their ends and their labels."""
     names = [f"{head[0]}–{head[1]} → {tail[0]}–{tail[1]} {label}" for head, tail, label in sorted(relations)]
     return "; ".join(names) or "–"
-
-
-def _relation(one: dict[str, Any]) -> Relation:
-    head, tail = ((one[end]["start"], one[end]["end"]) for end in ("head", "tail"))
-    return head, tail, one["label"]

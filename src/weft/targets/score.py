@@ -15,7 +15,8 @@ from torch import Tensor
 from weft.baselines.majority import mean_scores
 from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
 from weft.data.cells import is_blank
-from weft.data.records import Example, Gold, Input, Prediction
+from weft.data.predictions import Prediction, ScorePrediction
+from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.bootstrap import intervals_of
@@ -105,6 +106,12 @@ class FittedScore(FittedRowTarget):
     def tensor(self, golds: Sequence[Gold]) -> Tensor:
         return torch.tensor([_score(gold) for gold in golds])
 
+    def perfect_scores(self, gold: Tensor, loss: Loss) -> Tensor:
+        unit = (gold - self.low) / (self.high - self.low)
+        linear = (gold - self.mean) / self.std
+        inverse = {"sigmoid": torch.logit(unit, eps=1e-9), "cosine": unit, "linear": linear}
+        return inverse[self.target.activation].unsqueeze(1)
+
     def row_loss(self, loss: Loss) -> LossFunction:
         compute = loss.build((), None)
 
@@ -114,11 +121,11 @@ class FittedScore(FittedRowTarget):
         return scaled
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
-        return [{"score": value} for value in self.values(scores.float()).tolist()]
+        return [ScorePrediction(value) for value in self.values(scores.float()).tolist()]
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         gold = np.array([_score(gold) for gold in golds])
-        answer = np.array([row["score"] for row in predictions])
+        answer = np.array([_score(prediction.gold) for prediction in predictions])
         scores = regression_scores(gold, answer)
         if not intervals:
             return Measures(scores)
@@ -129,20 +136,20 @@ class FittedScore(FittedRowTarget):
         return Measures(scores, intervals_of(resampled, len(gold), self.metrics, rounds=300))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [{"score": score} for score in mean_scores(_scores(train), len(rows))]
+        return [ScorePrediction(score) for score in mean_scores(_scores(train), len(rows))]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         if len(train[0].texts) == 2:
             scores = tfidf_pair_scores(text_pairs(train), _scores(train), text_pairs(rows))
         else:
             scores = tfidf_scores([row.texts[0] for row in train], _scores(train), [row.texts[0] for row in rows])
-        return [{"score": score} for score in scores]
+        return [ScorePrediction(score) for score in scores]
 
     def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
         return (), scores[0]
 
     def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
-        return float(other["score"])
+        return _score(other.gold)
 
 
 def _score(gold: Gold) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -13,21 +13,22 @@ from torch import Tensor
 
 from weft.baselines.lookup import lookup_spans
 from weft.data.overlaps import best_disjoint
-from weft.data.records import Example, Gold, Prediction
-from weft.layers.candidates import candidate_index, candidates, count_candidates
+from weft.data.predictions import Prediction, SpansPrediction
+from weft.data.records import Example, Gold
+from weft.layers.candidates import candidate_index, candidate_words, count_candidates
 from weft.losses import Loss
+from weft.metrics.thresholds import LOWEST, choose_threshold
 from weft.targets import Measures, ScoresLoss
 from weft.targets.base.annotations import (
     FittedAnnotations,
     SpanTarget,
-    as_spans,
+    as_prediction,
     gold_spans,
     loss_with_none,
-    marked,
     measure_spans,
+    predicted_span,
     words_of,
 )
-from weft.targets.base.thresholds import tune_threshold
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
@@ -104,26 +105,62 @@ class FittedSpans(FittedAnnotations):
         chosen = (gold > 0) | (torch.rand(len(gold), device=gold.device) < share)
         return values[chosen], gold[chosen]
 
+    def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
+        """Only candidates that any threshold could give: (K, 5) of the (R, L + 1), see `_Candidate`."""
+        likely = torch.softmax(scores.values.double(), 1)
+        none = likely[:, 0]
+        kept = (1 - none >= min(self.threshold, LOWEST)).nonzero().squeeze(1)
+        ends = torch.tensor(scores.sizes).cumsum(0)
+        owner = torch.searchsorted(ends, kept, right=True)
+        sizes = torch.bincount(owner, minlength=len(scores.sizes))
+        if not len(kept):
+            return Scores(none.new_zeros(0, len(_Candidate._fields)), tuple(sizes.tolist()))
+        best, label = likely[kept, 1:].max(1)
+        odds = torch.log((1 - none[kept]) / none[kept].clamp_min(1e-12))
+        index = kept - (ends - torch.tensor(scores.sizes))[owner]
+        return Scores(torch.stack([index, 1 - none[kept], label, best, odds], 1), tuple(sizes.tolist()))
+
     def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
-        found = _over(self.threshold, scores, tokenized, self.target.max_width)
-        return [
-            [self._mark(tokenized_example, one) for one in (self._disjoint(some) if self.target.flat else some)]
-            for tokenized_example, some in zip(tokenized, found, strict=True)
-        ]
+        """From compact scores."""
+        rows = scores.values.split(list(scores.sizes))
+        return [self._decode_text(values, read) for values, read in zip(rows, tokenized, strict=True)]
 
-    def _mark(self, tokenized_example: TokenizedExample, one: _Likely) -> dict[str, Any]:
-        start, end = tokenized_example.words.char_starts[one.first], tokenized_example.words.char_ends[one.last]
-        return marked(tokenized_example, start, end, self.labels[one.label - 1], one.score)
-
-    def _disjoint(self, spans: list[_Likely]) -> list[_Likely]:
-        """Of spans that overlap, those that are likeliest together, in order of the text."""
-        least = math.log(self.threshold / (1 - self.threshold)) - 1e-6
-        return [spans[place] for place in best_disjoint([(s.first, s.last + 1, s.odds - least) for s in spans])]
+    def _decode_text(self, values: Tensor, tokenized_example: TokenizedExample) -> SpansPrediction:
+        candidates = [_Candidate(*row) for row in values.tolist() if row[1] >= self.threshold]
+        if not candidates:
+            return SpansPrediction()
+        words = tokenized_example.words
+        indices = np.array([candidate.place for candidate in candidates], dtype=np.int64)
+        first, last = candidate_words(indices, len(tokenized_example.by_word), self.target.max_width)
+        kept = list(range(len(candidates)))
+        if self.target.flat:  # of spans that overlap, those that are likeliest together
+            least = math.log(max(self.threshold, 1e-12) / max(1 - self.threshold, 1e-12)) - 1e-6
+            bounds = zip(first.tolist(), (last + 1).tolist(), strict=True)
+            kept = best_disjoint([(*span, one.odds - least) for span, one in zip(bounds, candidates, strict=True)])
+        return SpansPrediction(
+            tuple(
+                predicted_span(
+                    tokenized_example,
+                    words.char_starts[first[row]],
+                    words.char_ends[last[row]],
+                    self.labels[int(candidates[row].label)],
+                    candidates[row].score,
+                )
+                for row in kept
+            )
+        )
 
     def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
     ) -> Self:
-        return tune_threshold(self, scores, examples, tokenized, metric)
+        golds = [example.gold for example in examples]
+
+        def value(threshold: float) -> float:
+            moved = replace(self, threshold=threshold)
+            return moved.measure(golds, moved.decode(scores, tokenized), intervals=False).scores[metric]
+
+        spans = sum(len(gold_spans(example)) for example in examples)
+        return replace(self, threshold=choose_threshold(scores.values[:, 1].numpy(), value, spans))
 
     def without_thresholds(self) -> Self:
         return replace(self, threshold=0.5)
@@ -132,11 +169,11 @@ class FittedSpans(FittedAnnotations):
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [[] for _ in rows]  # most spans have no label
+        return [SpansPrediction() for _ in rows]  # most spans have no label
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         known = [(one.texts[0], gold_spans(one)) for one in train]
-        return [as_spans(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
+        return [as_prediction(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
 
     def explain(
         self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
@@ -145,43 +182,22 @@ class FittedSpans(FittedAnnotations):
         words = len(tokenized_example.by_word)
         if not words:
             return (), scores.values.sum()
-        if not prediction:
+        if not prediction.spans:
             highest = scores.values[:, 1:].max()
             column = int((scores.values[:, 1:] == highest).nonzero()[0, 1])
             return (self.labels[column],), highest
         held = words_of(prediction, tokenized_example)
         rows = [candidate_index(first, stop - 1, words, self.target.max_width) for first, stop in held]
-        columns = [self.labels.index(span["label"]) + 1 for span in prediction]
-        return tuple(dict.fromkeys(span["label"] for span in prediction)), scores.values[rows, columns].sum()
+        labels = [span.label for span in prediction.spans]
+        columns = [self.labels.index(label) + 1 for label in labels]
+        return tuple(dict.fromkeys(labels)), scores.values[rows, columns].sum()
 
 
-@dataclass(frozen=True, slots=True)
-class _Likely:
-    """A candidate that may be given."""
+class _Candidate(NamedTuple):
+    """A span that may be given, as compact scores hold it."""
 
-    first: int  # word
-    last: int
-    label: int
-    score: float  # probability of the label
+    place: float  # its index among all candidates of the text
+    any_label: float  # the probability that it has a label
+    label: float  # the likeliest
+    score: float  # its probability
     odds: float  # log odds of any label
-
-
-def _over(
-    threshold: float, scores: Scores, tokenized: Sequence[TokenizedExample], max_width: int
-) -> list[list[_Likely]]:
-    """For each text the candidates whose probability of any label reaches the threshold, in order."""
-    rows: list[list[_Likely]] = [[] for _ in tokenized]
-    likely = torch.softmax(scores.values.double(), 1)
-    none = likely[:, 0]
-    hits = (1 - none >= threshold).nonzero().squeeze(1)
-    if not len(hits):
-        return rows
-    best, labels = likely[hits, 1:].max(1)
-    odds = torch.log((1 - none[hits]) / none[hits].clamp_min(1e-12))
-    owner = np.searchsorted(np.cumsum(scores.sizes), hits.numpy(), side="right")
-    spans = [candidates(len(tokenized_example.by_word), max_width) for tokenized_example in tokenized]
-    first, last = (np.concatenate([one[end] for one in spans])[hits.numpy()].tolist() for end in (0, 1))
-    columns = (first, last, (labels + 1).tolist(), best.tolist(), odds.tolist())
-    for row, *parts in zip(owner.tolist(), *columns, strict=True):
-        rows[row].append(_Likely(*parts))
-    return rows

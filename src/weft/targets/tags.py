@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import fmean
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from weft.baselines.lookup import lookup_spans, lookup_tags
 from weft.data.annotations import read_tags
 from weft.data.bio import allowed_transitions, spans_of_tags
 from weft.data.cells import is_blank
-from weft.data.records import Example, Gold, Input, Prediction, Span
+from weft.data.predictions import PredictedSpan, Prediction, SpansPrediction
+from weft.data.records import Example, Gold, Input, Span
 from weft.errors import ConfigError
 from weft.layers.crf import Crf, best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
@@ -27,10 +29,10 @@ from weft.targets.base.annotations import (
     AnnotationTarget,
     FittedAnnotations,
     SpanTarget,
-    as_spans,
+    as_prediction,
     gold_spans,
-    marked,
     measure_spans,
+    predicted_span,
     words_of,
 )
 from weft.targets.base.reading import check_labels
@@ -213,16 +215,18 @@ class FittedTags(FittedAnnotations):
         chosen, likely = self.decode_words(scores, torch.from_numpy(number_words(tokenized)), sizes)
         begins = list(accumulate([0, *sizes]))
         return [
-            self.marks(tokenized_example, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
+            SpansPrediction(
+                self.spans_of(tokenized_example, [self.tags[tag] for tag in chosen[begin:end]], likely[begin:end])
+            )
             for tokenized_example, begin, end in zip(tokenized, begins, begins[1:], strict=False)
         ]
 
-    def marks(
+    def spans_of(
         self, tokenized_example: TokenizedExample, tags: Sequence[str], likely: Sequence[float]
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[PredictedSpan, ...]:
         """What the tags of a text's words say."""
         words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, tags, likely, strict=True)
-        return [marked(tokenized_example, start, end, tag, score) for start, end, tag, score in words]
+        return tuple(predicted_span(tokenized_example, start, end, tag, score) for start, end, tag, score in words)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names, answers, row_of = _word_by_word(golds, predictions)
@@ -246,12 +250,12 @@ class FittedTags(FittedAnnotations):
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         commonest = self.labels[int(np.argmax(self.counts))]
-        return [as_spans([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
+        return [as_prediction([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         tags = lookup_tags([_words_and_tags(one) for one in train], [_words_and_tags(one)[0] for one in rows])
         return [
-            as_spans([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), found, strict=True)])
+            as_prediction([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), found, strict=True)])
             for row, found in zip(rows, tags, strict=True)
         ]
 
@@ -268,13 +272,13 @@ class FittedTags(FittedAnnotations):
         word_of = torch.from_numpy(tokenized_example.by_word.word)
         chosen, _ = self.decode_words(scores.detached(), word_of, [len(tokenized_example.by_word)])
         values = self._emissions(scores.values, word_of.to(scores.values.device), first_of_words(word_of))
-        if not prediction:
+        if not prediction.spans:
             highest = values[:, 1:].max()  # score 0 is that of no span
             column = int((values[:, 1:] == highest).nonzero()[0, 1]) + 1
             return (self.tags[column].partition("-")[2],), highest
         rows = [word for span in words_of(prediction, tokenized_example) for word in range(*span)]
         columns = [chosen[word] for word in rows]
-        return tuple(dict.fromkeys(span["label"] for span in prediction)), values[rows, columns].sum()
+        return tuple(dict.fromkeys(span.label for span in prediction.spans)), values[rows, columns].sum()
 
 
 @dataclass(frozen=True)
@@ -305,32 +309,32 @@ class FittedBio(FittedTags):
                 tags[word] = f"{letter}-{label}"
         return tags
 
-    def marks(
+    def spans_of(
         self, tokenized_example: TokenizedExample, tags: Sequence[str], likely: Sequence[float]
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[PredictedSpan, ...]:
         spans, _ = spans_of_tags(tags, repair=True)
         starts, ends = tokenized_example.words.char_starts, tokenized_example.words.char_ends
-        return [
-            marked(tokenized_example, starts[first], ends[last - 1], label, sum(likely[first:last]) / (last - first))
+        return tuple(
+            predicted_span(tokenized_example, starts[first], ends[last - 1], label, fmean(likely[first:last]))
             for first, last, label in spans
-        ]
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        return [[] for _ in rows]  # most words are outside of all spans
+        return [SpansPrediction() for _ in rows]  # most words are outside of all spans
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         known = [(one.texts[0], gold_spans(one)) for one in train]
-        return [as_spans(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
+        return [as_prediction(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
 
 
 def _word_by_word(golds: Sequence[Any], predictions: Sequence[Any]) -> tuple[list[str], list[str], Any]:
     """The gold tag and the given tag of every word, and the row each word is in."""
     names, answers, row_of = [], [], []
     for row, (gold, given) in enumerate(zip(golds, predictions, strict=True)):
-        tags = {(one["start"], one["end"]): one["label"] for one in given}
+        tags = {(start, end): label for start, end, label in given.gold}
         for start, end, tag in gold:
             names.append(tag)
             answers.append(tags.get((start, end), ""))

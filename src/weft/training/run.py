@@ -48,7 +48,6 @@ from weft.reports.record import (
     TaskRecord,
 )
 from weft.reports.run_page import render
-from weft.targets.base.annotations import spans_in
 from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
@@ -275,7 +274,7 @@ class Run:
             return []
         rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
         answers = predict(network, [{name: row} for row in rows]) if rows else ()
-        spans = [spans_in(answer.predictions[name]) for answer in answers]
+        spans = [answer.predictions[name].gold for answer in answers]
         return [
             AnnotatedText.model_validate({"text": row.texts[0], "gold": row.gold, "found": found})
             for row, found in zip(rows, spans, strict=True)

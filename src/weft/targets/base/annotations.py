@@ -10,7 +10,8 @@ from typing import Any, ClassVar, cast
 from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
 from weft.data.bio import tags_of_spans
 from weft.data.cells import is_blank
-from weft.data.records import Example, Gold, Input, Prediction, Span
+from weft.data.predictions import PredictedSpan, Prediction, SpansPrediction
+from weft.data.records import Example, Gold, Input, Span
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
@@ -133,21 +134,22 @@ class FittedAnnotations(FittedTarget):
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
         """The spans that were missed and those that are not true; as sure as the surest of the latter."""
-        true, given = set(cast(tuple[Span, ...], gold)), set(spans_in(prediction))
-        wrong = [span["score"] for span in prediction if set(spans_in([span])) - true and "score" in span]
+        spans = prediction.spans or ()
+        true, given = set(cast(tuple[Span, ...], gold)), {span.gold for span in spans}
+        wrong = [span.score for span in spans if span.gold not in true]
         missed, surplus = listed_spans(true - given), listed_spans(given - true)
         return None if true == given else Mistake(missed, surplus, max(wrong, default=None))
 
     def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
         """The mean over the given spans of the score of what is left of them; 0 for what is not given any more."""
         left = set(kept)
-        scores = {(kept[span["start"]], kept[span["end"] - 1], span["label"]): span["score"] for span in other}
-        found = 0.0
-        for span in prediction:
-            letters = (span["start"] + n for n, letter in enumerate(span["text"]) if not letter.isspace())
+        scores = {(kept[span.start], kept[span.end - 1], span.label): span.score for span in other.spans or ()}
+        spans, found = prediction.spans or (), 0.0
+        for span in spans:
+            letters = (span.start + n for n, letter in enumerate(span.text) if not letter.isspace())
             if remaining := [letter for letter in letters if letter in left]:
-                found += scores.get((remaining[0], remaining[-1], span["label"]), 0.0)
-        return found / len(prediction)
+                found += scores.get((remaining[0], remaining[-1], span.label), 0.0)
+        return found / len(spans)
 
     def report_sections(self, measures: Measures) -> list[Section]:
         sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]
@@ -177,31 +179,27 @@ def loss_with_none(loss: Loss, labels: int, noun: str) -> LossFunction:
     return loss.build((1,) * (labels + 1))
 
 
-def marked(tokenized_example: TokenizedExample, start: int, end: int, label: str, score: float) -> dict[str, Any]:
-    """One marked part of a text."""
-    text = tokenized_example.input.texts[0][start:end]
-    return {"start": start, "end": end, "text": text, "label": label, "score": score}
+def predicted_span(
+    tokenized_example: TokenizedExample, start: int, end: int, label: str, score: float
+) -> PredictedSpan:
+    """A span of a text, with the text."""
+    return PredictedSpan(start, end, label, tokenized_example.input.texts[0][start:end], score)
 
 
-def as_spans(spans: Sequence[Span]) -> list[dict[str, Any]]:
-    """Spans as predictions without text and score, as baselines give them."""
-    return [{"start": start, "end": end, "label": label} for start, end, label in spans]
+def as_prediction(spans: Iterable[Span]) -> SpansPrediction:
+    """Spans as a prediction without text and score, as baselines give them."""
+    return SpansPrediction(tuple(PredictedSpan(*span) for span in spans))
 
 
 def gold_spans(row: Example) -> tuple[Span, ...]:
-    """What is marked in a row."""
+    """The gold spans of a row."""
     return cast(tuple[Span, ...], row.gold)
-
-
-def spans_in(prediction: Prediction) -> tuple[Span, ...]:
-    """The spans of a prediction."""
-    return tuple((one["start"], one["end"], one["label"]) for one in prediction)
 
 
 def words_of(prediction: Prediction, tokenized_example: TokenizedExample) -> Iterator[tuple[int, int]]:
     """The words [first, stop) of each span."""
-    for start, end, _ in spans_in(prediction):
-        held = word_range(tokenized_example.words, start, end)
+    for span in prediction.spans or ():
+        held = word_range(tokenized_example.words, span.start, span.end)
         assert held is not None
         yield held
 
@@ -215,7 +213,7 @@ def measure_spans(
 ) -> Measures:
     """As `measure_annotations`; where spans are nested, also by where they lie."""
     gold: Any = golds
-    predicted = [spans_in(prediction) for prediction in predictions]
+    predicted = [cast(tuple[Span, ...], prediction.gold) for prediction in predictions]
     measures = measure_annotations(golds, predicted, labels, metrics, intervals)
     measures.details["errors"] = span_errors(gold, predicted, labels)
     nested = nested_recall(gold, predicted)

@@ -1,0 +1,247 @@
+"""What a model answers about a row, one class per kind of answer.
+
+    LabelPrediction      one label
+    LabelsPrediction     any number of labels
+    ScorePrediction      a number
+    SpansPrediction      spans of the text, or a tag for every word
+    RelationsPrediction  pairs of spans
+    MaskedPrediction     what may stand at masked positions
+
+Each says what it is as plain JSON data, in a few words, and as gold; nobody looks at it to find out which it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from weft.data.records import Gold, Relation, Span
+
+PlainPrediction = Any  # JSON data: a dict, or for words, spans, relations and masked positions a list of dicts
+
+
+class Prediction(ABC):
+    """The root of all predictions; those of baselines come without scores."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        """Plain data; `scores` adds the probability of every label, `flags` come beside the other keys.
+
+        A list, as of spans, has no place for either.
+        """
+
+    @abstractmethod
+    def in_words(self) -> str:
+        """`urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`, `2 spans`."""
+
+    @property
+    @abstractmethod
+    def gold(self) -> Gold:
+        """The gold answer that says the same."""
+
+    @property
+    def spans(self) -> tuple[PredictedSpan, ...] | None:
+        """The spans of the text, for predictions that consist of such."""
+        return None
+
+    def given(self) -> tuple[tuple[str, float], ...]:
+        """The labels that were given to the row, with their probabilities."""
+        return ()
+
+    def label_scores(self) -> Mapping[str, float]:
+        """The probability of every label that may be given to the row."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPrediction(Prediction):
+    """One label, its probability, and that of every label."""
+
+    label: str
+    score: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        more = {"scores": dict(self.scores)} if scores else {}
+        return {"label": self.label, "score": self.score, **more, **(flags or {})}
+
+    def in_words(self) -> str:
+        return _named(self.given())
+
+    @property
+    def gold(self) -> Gold:
+        return self.label
+
+    def given(self) -> tuple[tuple[str, float], ...]:
+        return ((self.label, self.score or 0.0),)
+
+    def label_scores(self) -> Mapping[str, float]:
+        return self.scores
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsPrediction(Prediction):
+    """Any number of labels, and the probability of every one."""
+
+    labels: tuple[str, ...]
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return {"labels": list(self.labels), **({"scores": dict(self.scores)} if scores else {}), **(flags or {})}
+
+    def in_words(self) -> str:
+        return _named(self.given()) or "no label"
+
+    @property
+    def gold(self) -> Gold:
+        return self.labels
+
+    def given(self) -> tuple[tuple[str, float], ...]:
+        return tuple((label, self.scores.get(label, 0.0)) for label in self.labels)
+
+    def label_scores(self) -> Mapping[str, float]:
+        return self.scores
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePrediction(Prediction):
+    """A number on the scale of the data."""
+
+    score: float
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return {"score": self.score, **(flags or {})}
+
+    def in_words(self) -> str:
+        return f"{self.score:.2f}"
+
+    @property
+    def gold(self) -> Gold:
+        return self.score
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedSpan:
+    """Characters [start, end) of a text and their label; text and score where a model gave it."""
+
+    start: int
+    end: int
+    label: str
+    text: str = ""
+    score: float = 0.0
+
+    @property
+    def gold(self) -> Span:
+        return self.start, self.end, self.label
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"start": self.start, "end": self.end, "text": self.text, "label": self.label, "score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class SpansPrediction(Prediction):
+    """Spans of a text, in order."""
+
+    found: tuple[PredictedSpan, ...] = ()
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return [span.to_dict() for span in self.found]
+
+    def in_words(self) -> str:
+        return _counted(len(self.found), "span")
+
+    @property
+    def gold(self) -> tuple[Span, ...]:
+        return tuple(span.gold for span in self.found)
+
+    @property
+    def spans(self) -> tuple[PredictedSpan, ...] | None:
+        return self.found
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRelation:
+    """A label of an ordered pair of spans."""
+
+    head: Span
+    tail: Span
+    label: str
+    score: float = 0.0
+
+    @property
+    def gold(self) -> Relation:
+        return self.head[:2], self.tail[:2], self.label
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsPrediction(Prediction):
+    """Which spans of a text have to do with each other."""
+
+    text: str
+    found: tuple[PredictedRelation, ...] = ()
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return [
+            {
+                "head": self._span(relation.head),
+                "tail": self._span(relation.tail),
+                "label": relation.label,
+                "score": relation.score,
+            }
+            for relation in self.found
+        ]
+
+    def _span(self, span: Span) -> dict[str, Any]:
+        start, end, label = span
+        return {"start": start, "end": end, "text": self.text[start:end], "label": label}
+
+    def in_words(self) -> str:
+        return _counted(len(self.found), "relation")
+
+    @property
+    def gold(self) -> Gold:
+        return tuple(relation.gold for relation in self.found)
+
+
+class MaskedCounts(NamedTuple):
+    """What is measured of a row: its masked positions, how many are right, and the sum of their log likelihoods."""
+
+    own: tuple[int, int, float] = (0, 0, 0.0)
+    boundary: tuple[int, int, float] = (0, 0, 0.0)  # the same, as told from the tokens beside each span
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedPrediction(Prediction):
+    """The likeliest tokens of each masked position; of rows whose tokens are known, only how well they were told."""
+
+    fillers: tuple[tuple[tuple[str | None, float], ...], ...] = ()
+    counts: MaskedCounts = field(default_factory=MaskedCounts)
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return [
+            {
+                "label": position[0][0],
+                "score": position[0][1],
+                "fillers": [{"token": token, "score": score} for token, score in position],
+            }
+            for position in self.fillers
+        ]
+
+    def in_words(self) -> str:
+        return ", ".join(str(position[0][0]) for position in self.fillers) or "nothing masked"
+
+    @property
+    def gold(self) -> Gold:
+        return ()
+
+
+def _named(given: tuple[tuple[str, float], ...]) -> str:
+    return ", ".join(f"{label} {100 * score:.1f}\u00a0%" for label, score in given)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
