@@ -11,6 +11,7 @@ import torch
 from scipy.stats import spearmanr
 
 import weft
+from weft.data.predictions import LabelPrediction
 from weft.data.records import Input
 from weft.model import leave_out
 from weft.model.embed import load_encoder
@@ -148,7 +149,7 @@ def test_nothing_is_said_where_nobody_asked_or_nothing_was_given(network: Networ
     network.targets["spans"], kept = replace(network.targets["spans"], threshold=1.1), network.targets["spans"]
     nothing = inspect(network, "spans", ("the fox jumps",))
     network.targets["spans"] = kept
-    assert nothing.prediction == []
+    assert nothing.prediction.spans == ()
     assert [word.left_out for word in nothing.words] == [None] * 3
 
 
@@ -168,7 +169,7 @@ def inspection(*words: tuple[float, float | None], together: int = 1) -> Inspect
     """An inspection of words with these attributions and drops."""
     found = tuple(Word(2 * n, 2 * n + 1, 0.1, given, drop, {}) for n, (given, drop) in enumerate(words))
     row = ReadRow((ReadText("x " * len(words), found),), 0.1, 0.1, len(words) + 2, 0)
-    answer = {"label": "yes", "score": 0.7, "scores": {"yes": 0.7, "no": 0.3}}
+    answer = LabelPrediction("yes", 0.7, {"yes": 0.7, "no": 0.3})
     return Inspection("fox", answer, (row,), ("yes",), None, 1, 2, "mean", "mean", together)
 
 
