@@ -108,7 +108,7 @@ def test_matthews_correlation_survives_counts_beyond_64_bits() -> None:
     ("gold", "predicted", "labels", "message"),
     [
         (["a"], ["a", "b"], LABELS, "1 gold rows but 2 predicted rows"),
-        (["x"], ["a"], LABELS, "the label in row 0 is not one of the 4 labels"),
+        (["x"], ["a"], LABELS, "label in row 0 is not one of the 4 labels"),
         (["a"], ["a"], ["a", "a"], "distinct"),
         ([], [], LABELS, "no rows"),
     ],
