@@ -19,7 +19,7 @@ from weft.checks.findings import Finding
 from weft.checks.run import check
 from weft.cli import main as cli
 from weft.config.document import data_folder, parse_experiment
-from weft.data.splits import normalise
+from weft.data.unicode import normalise
 from weft.tokenization.tokenizer import Tokenizer
 
 Rows = list[tuple[str, ...]]

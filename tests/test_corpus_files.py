@@ -23,7 +23,7 @@ from weft.corpus.files import corpus_files
 from weft.corpus.loading import CorpusLoader
 from weft.corpus.packing import pack_rows
 from weft.corpus.rows import PairRows, ResampledRows
-from weft.data.formats import READERS
+from weft.data.formats import READABLE
 from weft.errors import CheckpointError, ConfigError, DataError, WeftError
 from weft.spec import parse
 from weft.tasks import Task
@@ -119,7 +119,7 @@ def test_where_nothing_is_found_the_message_says_where_and_what_was_looked_for(
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert message in str(caught.value)
     if "no file" in message:
-        assert all(suffix in str(caught.value) for suffix in READERS)
+        assert all(suffix in str(caught.value) for suffix in READABLE)
 
 
 # Corpora of several files

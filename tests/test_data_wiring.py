@@ -21,9 +21,10 @@ from weft.config.document import parse_experiment
 from weft.corpus.loading import CorpusLoader
 from weft.corpus.masking import Masked, Unigrams, mask_spans, mask_tokens, mask_words
 from weft.data.dataset import Splits
+from weft.data.formats import write_rows
 from weft.data.records import Example, Input
-from weft.data.splits import normalise, split_off, subsample
-from weft.data.writing import write_rows
+from weft.data.splits import split_off, subsample
+from weft.data.unicode import normalise
 from weft.errors import DataError
 from weft.layers.spans import SpanFeatures
 from weft.losses.binary import Binary

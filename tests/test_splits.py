@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.data.splits import normalise, split_off, subsample
+from weft.data.splits import split_off, subsample
+from weft.data.unicode import normalise
 
 ROWS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.sampled_from("xyz")), max_size=16)
 SHARES = st.floats(0, 0.999)

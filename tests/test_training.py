@@ -19,7 +19,7 @@ from weft.checkpoints import state as checkpointing
 from weft.checkpoints.hf import read_encoder
 from weft.checkpoints.safetensors import read_file
 from weft.config.document import parse_experiment
-from weft.data.splits import normalise
+from weft.data.unicode import normalise
 from weft.errors import ConfigError, DataError, WeftError
 from weft.model.folder import load_network
 from weft.sampling import Sampler

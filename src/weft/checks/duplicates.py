@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from weft.checks.findings import Finding, Part, name_lines
 from weft.data.records import Example, Gold
-from weft.data.splits import normalise
+from weft.data.unicode import normalise
 
 _BLANKS = str.maketrans(dict.fromkeys("!\"#%&'()*,-./:;?@[\\]_{}", " "))
 

@@ -34,7 +34,7 @@ def predict(
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
     """
     from weft.cli.screen import console, counting, show_answers
-    from weft.data.writing import check_output, write_rows
+    from weft.data.formats import check_output, write_rows
     from weft.model.inputs import read_inputs
     from weft.model.model import load
     from weft.model.predict import Tally, passes_note, predict_rows

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from weft.data.formats import READERS, read_column
+from weft.data.formats import READABLE, read_column
 from weft.errors import ConfigError, DataError
 
 Documents = Literal["blocks", "file", "rows"]
@@ -33,8 +33,8 @@ def check_kind(path: Path, documents: Documents) -> None:
     """Raise where a file is not there, is of no known type, or cannot be divided into documents as asked."""
     if documents not in get_args(Documents):
         raise ConfigError(f"documents = {documents!r} is not one of: {', '.join(get_args(Documents))}")
-    if path.suffix.lower() not in READERS:
-        raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READERS)}", file=path)
+    if path.suffix.lower() not in READABLE:
+        raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READABLE)}", file=path)
     if not path.is_file():
         raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
     if path.suffix.lower() != ".txt" and documents != "rows":

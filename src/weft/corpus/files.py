@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft.data.formats import READERS
+from weft.data.formats import READABLE
 from weft.errors import DataError
 
 
@@ -26,10 +26,10 @@ def corpus_files(path: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    found = [one for one in folder.iterdir() if not one.name.startswith(".") and one.suffix.lower() in READERS]
+    found = [one for one in folder.iterdir() if not one.name.startswith(".") and one.suffix.lower() in READABLE]
     found = [one for one in found if one.is_file()]
     if not found:
-        raise DataError(f"this folder holds no file to read; possible are: {', '.join(READERS)}", file=folder)
+        raise DataError(f"this folder holds no file to read; possible are: {', '.join(READABLE)}", file=folder)
     return found
 
 
@@ -45,5 +45,5 @@ def _matching(path: Path) -> set[Path]:
     found = {one for one in base.glob(str(pattern)) if one.is_file()}
     found = {one for one in found if not any(part.startswith(".") for part in one.relative_to(base).parts)}
     if not found:
-        raise DataError(f"no file matches this pattern; possible are: {', '.join(READERS)}", file=path)
+        raise DataError(f"no file matches this pattern; possible are: {', '.join(READABLE)}", file=path)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +17,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`, moved onto it when the block ends well and removed otherwise."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+        temporary = _new_file(path)
     except OSError as error:
         raise WeftError(f"cannot write {path}: {error.strerror or error}") from None
-    os.close(handle)
-    temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         raise WeftError(f"cannot write {path}: {error.strerror or error}") from error
@@ -38,7 +35,16 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         write(temporary)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _new_file(path: Path) -> Path:
+    """An empty file beside a path, readable by whom any new file is.
+
+    `tempfile` makes files that only their owner reads, and what others may do can be asked of the process only by
+    changing it for a moment, in all threads; so the file is made here and the system applies its mask.
+    """
+    while True:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{path.suffix}")
+        try:
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            continue
+        return temporary

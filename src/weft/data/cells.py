@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from weft.data.formats import Row, holds_half_character
+from weft.data.formats import Row
 from weft.data.redact import shown_columns
+from weft.data.unicode import holds_half_character
 from weft.errors import DataError
 
 

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from weft.data.formats import Row
+from weft.data.plain_text import read_lines
 from weft.errors import DataError
 
 Line = tuple[int, list[str]]  # number and fields
+
+SUFFIXES = (".conll", ".bio", ".iob", ".iob2", ".bioes", ".conllu")
 
 _UNIVERSAL = ".conllu"
 _UNIVERSAL_COLUMNS = {"tokens": 1, "tags": 3, "lemma": 2, "upos": 3, "xpos": 4}  # after the first, which is the id
 _DOCUMENT = "-DOCSTART-"
 
 
-def read_conll(lines: Iterator[tuple[int, str]], path: Path) -> Iterator[Row]:
-    """One row per sentence of a file's numbered lines, with the line of its first word.
+def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The line of each sentence's first word, and its columns.
 
-    Its columns are lists with one entry per word: `tokens`, the first; `tags`, the last, where there are several; and
+    These are lists with one entry per word: `tokens`, the first; `tags`, the last, where there are several; and
     all of them as `column1`, `column2` and so on. Lines that begin a document are left out. In `.conllu` files there
     are `tokens`, `tags` (the universal part of speech), `lemma`, `upos` and `xpos`; comments are left out, and so are
     the lines of several words together (3-4) and of words that are not in the text (5.1).
     """
     universal = path.suffix.lower() == _UNIVERSAL
-    for sentence in _sentences(lines, path, universal):
+    for sentence in _sentences(read_lines(path), path, universal):
         if not universal:
-            yield Row(sentence[0][0], _columns(sentence))
+            yield sentence[0][0], _columns(sentence)
             continue
         words = [(number, fields) for number, fields in sentence if not set("-.") & set(fields[0])]
         if words:
-            yield Row(
-                words[0][0],
-                {name: [fields[at] for _, fields in words] for name, at in _UNIVERSAL_COLUMNS.items()},
-            )
+            yield words[0][0], {name: [fields[at] for _, fields in words] for name, at in _UNIVERSAL_COLUMNS.items()}
 
 
 def _columns(sentence: list[Line]) -> dict[str, list[str]]:

@@ -1,9 +1,8 @@
-"""Dividing rows by their text and label: a part split off without leaks, a smaller sample, keys for duplicates."""
+"""Dividing rows by their text and label: a part split off without leaks, and a smaller sample."""
 
 from __future__ import annotations
 
 import random
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
@@ -23,7 +22,7 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     share.
 
     Args:
-        keys: what makes two rows duplicates, one per row; see `normalise`.
+        keys: what makes two rows duplicates, one per row; see `unicode.normalise`.
         strata: what the two sides should have in equal shares, one per row: the label; real values come in bins.
         share: how much to split off, 0 ≤ share < 1.
         seed: decides which rows of a stratum are split off; nothing else is random.
@@ -68,18 +67,6 @@ def subsample(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
     counts = _apportion([len(rows) for rows in members.values()], min(size, len(strata)))
     rng = random.Random(f"subsample {seed}")
     return sorted(row for rows, count in zip(members.values(), counts, strict=True) for row in rng.sample(rows, count))
-
-
-def normalise(text: str) -> str:
-    """The text as a key for duplicates: NFKC, lower case, every run of punctuation and blanks one space.
-
-    Invisible formatting characters go; symbols and emoji stay. A text of nothing but punctuation keeps it, since ":)"
-    and ":(" are not the same.
-    """
-    visible = "".join(c for c in text if unicodedata.category(c) != "Cf")
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).lower())
-    words = "".join(" " if unicodedata.category(c)[0] in "PZ" else c for c in plain).split()
-    return " ".join(words or plain.split())
 
 
 def _numbered(strata: Sequence[Hashable]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Rows that are in memory already: a table of pandas, polars or Arrow, or any iterable of dicts."""
+"""Rows that are in memory already: a frame, an Arrow table, or any iterable of dicts."""
 
 from __future__ import annotations
 
@@ -20,31 +20,55 @@ class Table(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-RowSource = str | os.PathLike[str] | Table | Iterable[Mapping[str, Any]]
+@runtime_checkable
+class Frame(Protocol):
+    """What frames had before that interface: their rows as a list of dicts."""
+
+    @property
+    def columns(self) -> Any: ...
+    def to_dict(self, orient: Any) -> Any: ...
+
+
+RowSource = str | os.PathLike[str] | Table | Frame | Iterable[Mapping[str, Any]]
 
 
 def open_rows(source: RowSource) -> tuple[Path, Iterator[Row]]:
-    """What errors call a source, and its rows; a file is opened once, when the first row is asked for."""
+    """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
+
+    Rows in memory are counted from 1. A missing value of a frame, such as NaN, is None.
+    """
     if isinstance(source, str | os.PathLike):
         return Path(source), read_rows(Path(source))
     if isinstance(source, Table):
         return IN_MEMORY, _table_rows(source)
-    if not isinstance(source, Iterable):
+    if isinstance(source, Frame):
+        return IN_MEMORY, _rows(map(_without_missing, source.to_dict("records")), tabular=True)
+    if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes):
         raise DataError(f"received a {type(source).__name__}, but needs a file's path, a table, or rows as dicts")
-    return IN_MEMORY, _dict_rows(source)
+    return IN_MEMORY, _rows(source, tabular=False)
 
 
 def _table_rows(table: Table) -> Iterator[Row]:
     import pyarrow as pa
 
     batches = pa.table(table).to_batches(max_chunksize=1024)
-    return _dict_rows(columns for batch in batches for columns in batch.to_pylist())
+    rows = (columns for batch in batches for columns in batch.to_pylist())
+    return _rows(map(_without_missing, rows), tabular=True)
 
 
-def _dict_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
     for number, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
             raise DataError(
                 f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
             )
-        yield Row(number, dict(columns))
+        yield Row(number, {str(name): value for name, value in columns.items()}, tabular)
+
+
+def _without_missing(columns: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The cells with None for what a frame calls missing, which is not equal to itself."""
+    return {name: None if _is_missing(value) else value for name, value in columns.items()}
+
+
+def _is_missing(value: object) -> bool:
+    return isinstance(value, float) and value != value

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.data.atomic import replacing
 from weft.errors import ConfigError
 
-if TYPE_CHECKING:
-    from weft.model.embed import TextVectors
 
-Chunk = list[tuple[int, "TextVectors"]]  # input row and its vectors
+class TextVectors(Protocol):
+    """The vectors of a text: one for a sentence, else one per word or token with the characters it covers."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]: ...  # (n, H)
+    @property
+    def spans(self) -> Sequence[tuple[int, int]]: ...  # characters [start, end) of each vector, empty for a sentence
+    @property
+    def dropped(self) -> int: ...  # tokens that did not fit
+
+
+Chunk = list[tuple[int, TextVectors]]  # input row and its vectors
 Write = Callable[[Chunk], None]
 
 _CHUNK = 512
@@ -28,7 +38,7 @@ def write_vectors(path: Path, rows: Iterable[TextVectors], width: int, level: st
     """Write the vectors of many texts, in order, as the suffix says.
 
     `.npy` holds one float32 row per text and so takes sentences only. `.parquet` and `.jsonl` hold `row` (the text's
-    place in the input), `vector`, `dropped` (tokens that did not fit) and, for words and tokens, `start` and `end`.
+    index in the input), `vector`, `dropped` (tokens that did not fit) and, for words and tokens, `start` and `end`.
     """
     check_target(path, level)
     numbered = enumerate(rows)
@@ -57,8 +67,8 @@ def _npy(path: Path, width: int, spans: bool) -> Iterator[Write]:
 
         def write(chunk: Chunk) -> None:
             nonlocal rows
-            for _, one in chunk:
-                file.write(np.ascontiguousarray(one.vectors, "<f4").tobytes())
+            for _, text in chunk:
+                file.write(np.ascontiguousarray(text.vectors, "<f4").tobytes())
             rows += len(chunk)
 
         yield write
@@ -83,9 +93,9 @@ def _parquet(path: Path, width: int, spans: bool) -> Iterator[Write]:
     with pq.ParquetWriter(path, schema) as file:
 
         def write(chunk: Chunk) -> None:
-            flat = np.concatenate([one.vectors for _, one in chunk]).ravel()
+            flat = np.concatenate([text.vectors for _, text in chunk]).ravel()
             vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), width)
-            plain = [cells for row, one in chunk for cells in _cells(row, one, spans)]
+            plain = [cells for row, text in chunk for cells in _cells(row, text, spans)]
             data = {name: pa.array([cells[name] for cells in plain], kind) for name, kind in columns.items()}
             data["dropped"] = pa.array([cells["dropped"] for cells in plain], pa.int64())
             file.write_table(pa.table({**data, "vector": vectors}, schema))
@@ -98,16 +108,16 @@ def _jsonl(path: Path, width: int, spans: bool) -> Iterator[Write]:
     with path.open("w", encoding="utf-8") as file:
 
         def write(chunk: Chunk) -> None:
-            for row, one in chunk:
-                for cells, vector in zip(_cells(row, one, spans), one.vectors.tolist(), strict=True):
+            for row, text in chunk:
+                for cells, vector in zip(_cells(row, text, spans), text.vectors.tolist(), strict=True):
                     file.write(json.dumps({**cells, "vector": vector}) + "\n")
 
         yield write
 
 
-def _cells(row: int, one: TextVectors, spans: bool) -> list[dict[str, Any]]:
-    places = [{"start": start, "end": end} for start, end in one.spans] if spans else [{}]
-    return [{"row": row, **place, "dropped": one.dropped} for place in places]
+def _cells(row: int, text: TextVectors, spans: bool) -> list[dict[str, Any]]:
+    bounds = [{"start": start, "end": end} for start, end in text.spans] if spans else [{}]
+    return [{"row": row, **characters, "dropped": text.dropped} for characters in bounds]
 
 
 _WRITERS = {".npy": _npy, ".parquet": _parquet, ".jsonl": _jsonl}

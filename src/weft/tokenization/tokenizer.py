@@ -14,7 +14,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from weft.data.formats import holds_half_character
+from weft.data.unicode import holds_half_character
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.tokenization.folder import read_folder, write_folder
 

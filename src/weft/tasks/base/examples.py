@@ -11,7 +11,8 @@ from weft.data.dataset import Splits, StoredRows
 from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Input
 from weft.data.redact import common_labels, nearest_name, shown_columns, shown_label
-from weft.data.splits import normalise, split_off, subsample
+from weft.data.splits import split_off, subsample
+from weft.data.unicode import normalise
 from weft.errors import DataError
 from weft.targets import Target
 from weft.tasks import Task
