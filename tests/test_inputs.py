@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,13 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every file of rows that is opened."""
     found: list[Path] = []
-    real = formats.READERS[".jsonl"]
+    real = formats.FORMATS[".jsonl"]
 
-    def read(path: Path) -> Iterator[Row]:
+    def read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         found.append(path)
-        return real(path)
+        return real.read(path)
 
-    monkeypatch.setitem(formats.READERS, ".jsonl", read)
+    monkeypatch.setitem(formats.FORMATS, ".jsonl", replace(real, read=read))
     return found
 
 

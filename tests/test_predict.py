@@ -364,7 +364,7 @@ def test_a_failure_in_the_middle_leaves_no_output(run: Run, tmp_path: Path, monk
 def test_parquet_that_would_need_two_types_in_one_column_is_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.data.writing._CHUNK", 1)
+    monkeypatch.setattr("weft.data.parquet._CHUNK", 1)
     source = tmp_path / "in.jsonl"
     source.write_text(f'{{"text": "{SECRET}", "id": 1}}\n{{"text": "{SECRET}", "id": "{SECRET}"}}\n')
     code, _, err = run("--input", source, "--output", tmp_path / "out.parquet")
