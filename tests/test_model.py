@@ -245,10 +245,8 @@ def test_a_task_without_its_target_or_a_target_without_its_task_is_named(saved: 
     [
         lambda document: document["encoder"].update(surprise=1),
         lambda document: document["encoder"].update(hidden_act="unheard of"),
-        lambda document: document["tasks"]["animal"].update(kind="unheard of"),
         lambda document: document["targets"]["animal"].update(surprise=1),
         lambda document: document["targets"]["animal"].pop("labels"),
-        lambda document: document.update(conditioning={"kind": "unheard of"}),
         lambda document: document.update(tasks=[]),
         lambda document: document.update(targets=None),
         lambda document: document.update(encoder="minilm"),
@@ -294,3 +292,21 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path, saved: Path) -> No
     with pytest.raises(CheckpointError) as caught:
         weft.load(saved)
     assert str(caught.value) == f"{saved} is no weft model (it has no weft.json); name a folder that `weft train` wrote"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document["tasks"]["animal"].update(kind="unheard of"),
+        lambda document: document["tasks"]["animal"].update(surprise=1),
+        lambda document: document.update(conditioning={"kind": "unheard of"}),
+    ],
+    ids=["kind", "option", "method"],
+)
+def test_what_this_weft_does_not_know_asks_for_the_plugin_or_version_the_model_was_made_with(
+    saved: Path, change: Any
+) -> None:
+    damage(saved, change)
+    said = refusal(saved)
+    assert said.startswith(f"{saved / 'weft.json'} holds what this weft does not know (")
+    assert said.endswith("install the plugin, or the version of weft, that the model was made with")

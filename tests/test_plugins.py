@@ -70,6 +70,7 @@ def test_the_package_of_the_page_works_in_check_train_and_predict(tmp_path: Path
     missing = python("-m", "weft", "predict", "reviews", "--text", "fox", site=tmp_path / "none", folder=work)
     assert missing.returncode == 1
     assert "kind 'stars' is not one of" in missing.stderr
+    assert "install the plugin" in missing.stderr
     assert "Traceback" not in missing.stderr
 
 

@@ -72,9 +72,15 @@ def load_network(folder: Path) -> Network:
     """The network in a folder that `save_network` wrote, of this format or an older one; nothing else is needed."""
     document = read_json(folder / DOCUMENT)
     renames = _renames_since(document.get("format"), folder)
+    Task.kinds()  # a plugin that cannot be loaded is no fault of this folder
     try:
         network = _build(document, renames, folder)
-    except (AttributeError, KeyError, TypeError, ConfigError) as error:
+    except ConfigError as error:
+        raise CheckpointError(
+            f"{folder / DOCUMENT} holds what this weft does not know ({error}); install the plugin, or the version of "
+            "weft, that the model was made with"
+        ) from None
+    except (AttributeError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / DOCUMENT} is not complete ({error}); copy the folder anew") from None
     tensors = read_file(folder / WEIGHTS)
     for older in renames:
