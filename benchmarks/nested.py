@@ -22,7 +22,7 @@ from weft.model.predict import predict
 from weft.spec import parse
 from weft.targets.base.annotations import gold_spans, spans_in
 from weft.tasks import Task
-from weft.tasks.base.examples import read_examples
+from weft.training.reading import read_examples
 
 TASK = "entities"
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     args = parser.parse_args()
-    rows = read_examples(TASK, parse(Task, {"kind": "spans"}), args.data / "genia_nested" / "test.jsonl")
+    rows = read_examples(parse(Task, {"kind": "spans"}), args.data / "genia_nested" / "test.jsonl")
     gold = [gold_spans(row) for row in rows]
     labels = sorted({label for spans in gold for *_, label in spans})
     table = Table("model", "F1", "precision", "recall", "recall inside others", "holding others", "all other")

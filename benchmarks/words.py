@@ -24,8 +24,8 @@ from weft.model.embed import load_encoder
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch
+from weft.training.reading import read_examples
 
 TASKS = {
     "greedy": {"kind": "tagging", "decoder": "greedy"},
@@ -40,7 +40,7 @@ TARGETS = {"crf": 1.25}
 def build(path: Path) -> Network:
     """A network with all kinds as tasks."""
     tasks = {name: parse(Task, options) for name, options in TASKS.items()}
-    rows = read_examples("entities", tasks["greedy"], path)
+    rows = read_examples(tasks["greedy"], path)
     source = load_encoder("minilm")
     source.encoder.pooler = None
     targets = {name: task.target().fit(row.gold for row in rows) for name, task in tasks.items()}
@@ -50,7 +50,7 @@ def build(path: Path) -> Network:
 def make_batches(network: Network, path: Path, count: int) -> dict[str, list[Batch]]:
     """The same random sentences for every kind."""
     rng = random.Random(0)
-    rows = read_examples("entities", network.tasks["greedy"], path)
+    rows = read_examples(network.tasks["greedy"], path)
     chosen = [rng.sample(rows, 32) for _ in range(count)]
     batches_of: dict[str, list[Batch]] = {}
     for name in network.tasks:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checking import check
 from conftest import lines_run
 from weft.checks.duplicates import Normalised
 from weft.checks.findings import Finding
-from weft.checks.run import check
 from weft.cli import main as cli
 from weft.config.document import data_folder, parse_experiment
 from weft.data.unicode import normalise
@@ -298,10 +298,10 @@ def test_one_class_only_and_no_rows_are_faults(tmp_path: Path) -> None:
     write_both(tmp_path, [], [("secret", "")])
     found = find(tmp_path, {"mood": MOOD})
     assert has(found, "fault", "tasks.mood.train", "train.csv: holds no rows")
-    assert has(found, "fault", "tasks.mood.dev", "dev.csv: holds no row with an answer in column 'label'")
+    assert has(found, "fault", "tasks.mood.dev", "dev.csv: holds no row with an answer in the column 'label'")
     assert len([one for one in found if one.severity == "fault"]) == 2
     write_both(tmp_path, rows(2, "t"))
-    assert has(find(tmp_path, {"mood": {**MOOD, "dev": 0.1}}), "fault", "tasks.mood.dev", "there are no dev rows")
+    assert has(find(tmp_path, {"mood": {**MOOD, "dev": 0.1}}), "fault", "tasks.mood.dev", "leaves none to choose by")
 
 
 def test_a_file_broken_half_way_is_a_fault_and_its_counts_are_not_judged(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_file_broken_half_way_is_a_fault_and_its_counts_are_not_judged(tmp_pat
     with (tmp_path / "train.csv").open("a") as file:
         file.write("secret,calm,surplus\n")
     found = find(tmp_path, {"mood": MOOD})
-    assert has(found, "fault", "tasks.mood.train", "line 7", "3 fields", "what follows was not checked")
+    assert has(found, "fault", "tasks.mood.train", "line 7", "3 fields", "what follows was not read")
     assert not any("too few" in one.message for one in found)
 
 

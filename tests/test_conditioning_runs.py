@@ -23,10 +23,10 @@ from weft.conditioning import Conditioning
 from weft.config.document import parse_experiment
 from weft.encoder.encoder import Encoder
 from weft.metrics import bootstrap
-from weft.tasks.base.examples import load_data
+from weft.training.initial import set_initial_values
 from weft.training.interrupt import Interrupted
+from weft.training.prepare import prepare
 from weft.training.progress import Callback
-from weft.training.run import build_network, load_source
 
 Run = Callable[..., tuple[str, str]]
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -168,9 +168,9 @@ def close(prediction: dict[str, Any]) -> dict[str, Any]:
 
 def test_everything_a_method_adds_has_learned(trained: Trained) -> None:
     experiment = parse_experiment(trained.document)
-    source = load_source(experiment, trained.data)
-    data = load_data(experiment.tasks, trained.data, experiment.seed)
-    start = build_network(experiment, data, source).state_dict()
+    data, network = prepare(experiment, trained.data).complete()
+    set_initial_values(network, experiment, {name: rows.train for name, rows in data.items()})
+    start = network.state_dict()
     learned = weights(trained.folder)
     assert learned.keys() == start.keys()
     added = [name for name in start if name.startswith("conditioner.")]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 
+from checking import check
 from weft.checkpoints.hf import read_encoder
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.checkpoints.source import find_folder
-from weft.checks.run import run_checks
 from weft.config.document import parse_experiment
 from weft.corpus.loading import CorpusLoader
 from weft.corpus.masking import Masked, Unigrams, mask_spans, mask_tokens, mask_words
@@ -37,8 +37,9 @@ from weft.targets.spans import SpansTarget
 from weft.targets.tags import BioTarget, FittedTags, TagOptions
 from weft.tasks import Task
 from weft.tasks.base.corpus import Line, MaskedTask
-from weft.tasks.base.examples import load_data, read_examples
 from weft.tokenization.tokenizer import Tokenizer
+from weft.training.reading import read_examples
+from weft.training.task_data import load_data
 
 PLAIN = {"kind": "classification", "train": "rows.csv"}
 
@@ -133,8 +134,7 @@ def test_labels_that_only_dev_or_only_test_have_are_refused(folder: Path) -> Non
     for part in ("dev", "test"):
         write_csv(folder / "odd.csv", [("odd text", "zebra")])
         with pytest.raises(
-            DataError,
-            match=rf"the {part} rows have labels that never occur in training: \(of 5 characters\) in line 2;",
+            DataError, match=rf"tasks.t.{part}: .*line 2: label \(of 5 characters\) never occurs in training"
         ):
             load(folder, **{"dev": "dev.csv", part: "odd.csv"})
 
@@ -145,10 +145,10 @@ def test_labels_that_only_dev_or_only_test_have_are_refused(folder: Path) -> Non
 def test_rows_without_an_answer_are_passed_over_and_the_others_keep_their_lines(tmp_path: Path) -> None:
     rows = [{"text": "a", "label": "x"}, {"text": "b"}, {"text": "c", "label": None}, {"text": "d", "label": " "}]
     path = write_jsonl(tmp_path / "rows.jsonl", [*rows, {"text": "e", "label": 7}])
-    found = read_examples("t", parse(Task, PLAIN), path)
+    found = read_examples(parse(Task, PLAIN), path)
     assert [(row.texts, row.gold, row.line) for row in found] == [(("a",), "x", 1), (("e",), "7", 5)]
     write_csv(tmp_path / "rows.csv", [("a", "x"), ("b", ""), ("c", "y")])
-    assert lines(read_examples("t", parse(Task, PLAIN), tmp_path / "rows.csv")) == [2, 4]
+    assert lines(read_examples(parse(Task, PLAIN), tmp_path / "rows.csv")) == [2, 4]
 
 
 def test_half_a_character_in_a_text_or_a_word_is_named_by_its_line(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_half_a_character_in_a_text_or_a_word_is_named_by_its_line(tmp_path: Pat
     (tmp_path / "rows.jsonl").write_text('{"text": "a", "tokens": ["b"], "tags": ["O"], "label": "y"}\n' + half)
     for kind in ("classification", "tagging"):
         with pytest.raises(DataError, match=r"rows\.jsonl, line 2.*half a character"):
-            read_examples("t", parse(Task, {"kind": kind}), tmp_path / "rows.jsonl")
+            read_examples(parse(Task, {"kind": kind}), tmp_path / "rows.jsonl")
 
 
 def test_answers_are_written_in_their_own_letters(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def reader(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> CorpusLoade
 
 def corpus_splits(reader: CorpusLoader, corpus: Path, seed: int = 1, **options: Any) -> Splits:
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.25, **options})
-    return task.load("t", reader, corpus, seed)
+    return task.load(reader, corpus, seed)
 
 
 def test_a_corpus_gives_as_many_rows_as_asked_evenly_spread(reader: CorpusLoader, corpus: Path) -> None:
@@ -456,7 +456,7 @@ def test_an_encoder_in_half_precision_is_loaded_in_full(tiny_folder: Path) -> No
 
 
 def findings(folder: Path, tokenizer: Tokenizer | None = None, **document: Any) -> list[str]:
-    found = run_checks(parse_experiment(document), folder, tokenizer, 64 if tokenizer else None).findings
+    found = check(parse_experiment(document), folder, tokenizer, 64)
     return [f"{one.place}: {one.message}" for one in found if one.severity != "note"]
 
 

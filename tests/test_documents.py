@@ -23,7 +23,7 @@ import pytest
 import typer
 
 import weft
-from weft.checks.run import run_checks
+from checking import check
 from weft.cli import main as cli
 from weft.conditioning import Conditioning
 from weft.config.document import parse_experiment
@@ -231,7 +231,7 @@ CONFIGS = [
 @pytest.mark.parametrize("text", [text for _, text in CONFIGS], ids=[name for name, _ in CONFIGS])
 def test_every_config_is_sound_but_for_files_that_are_not_here(text: str, tmp_path: Path) -> None:
     experiment = parse_experiment(tomllib.loads(text))
-    found = run_checks(experiment, tmp_path, None, None).findings
+    found = check(experiment, tmp_path)
     elsewhere = [one for one in found if not re.fullmatch(r"tasks\.\w+\.(train|dev|test)", one.place)]
     assert [one for one in elsewhere if one.severity != "note"] == []
 

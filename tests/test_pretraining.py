@@ -35,8 +35,8 @@ from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 from weft.training.interrupt import Interrupted
+from weft.training.prepare import load_source
 from weft.training.progress import Callback
-from weft.training.run import load_source
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 SECRET = "patientword"
@@ -239,7 +239,7 @@ def test_tasks_on_one_file_set_the_same_documents_aside(files: Path, small_encod
     seen = {}
     for kind, length in (("masked_words", 32), ("masked_words", 9), ("span_boundary", 20), ("next_sentence", 32)):
         task = parse(Task, {"kind": kind, "train": "train.txt", "dev": 0.4, "max_length": length})
-        splits = task.load("t", reader, files, 13)
+        splits = task.load(reader, files, 13)
         dev: Any = splits.dev
         training: Any = splits.train
         seen[kind, length] = set(dev.corpus.sentence_documents.tolist())
@@ -449,7 +449,7 @@ def test_the_unigram_baseline_counts_words_of_dev_that_training_never_saw(files:
     source = load_encoder(small_encoder)
     reader = CorpusLoader(source.tokenizer, 32, files / "cache")
     task = parse(Task, {"kind": "masked_words", "train": "train.txt", "dev": 0.05})
-    splits = task.load("t", reader, files, 13)
+    splits = task.load(reader, files, 13)
     unknown = source.tokenizer.backend.token_to_id("[UNK]")
     told: Any
     (told,) = task.target().fit(()).majority(splits.train, splits.dev)

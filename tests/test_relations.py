@@ -11,16 +11,18 @@ import torch
 
 import weft
 from weft.data.records import Input
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 from weft.layers.relations import RelationFeatures
 from weft.model.embed import load_encoder
-from weft.model.network import Network, check_sources
+from weft.model.network import Network
 from weft.model.predict import predict
 from weft.spec import parse
 from weft.targets.relations import FittedRelations, RelationsTarget
 from weft.tasks import Task
-from weft.tasks.base.examples import read_examples
+from weft.training.compatibility import check_sources
+from weft.training.faults import Faults
 from weft.training.progress import Callback
+from weft.training.reading import read_examples
 
 TEXT = "ibuprofen helped my knee"
 ROW = {"text": TEXT, "spans": [[20, 24, "body"], [0, 9, "drug"]], "relations": [[1, 0, "eases"]]}
@@ -29,7 +31,7 @@ ROW = {"text": TEXT, "spans": [[20, 24, "body"], [0, 9, "drug"]], "relations": [
 def read(tmp_path: Path, row: dict[str, Any], **options: Any) -> Any:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    return read_examples("links", parse(Task, {"kind": "relations", **options}), path)
+    return read_examples(parse(Task, {"kind": "relations", **options}), path)
 
 
 def test_relations_are_read_by_the_places_of_listed_spans(tmp_path: Path) -> None:
@@ -141,8 +143,11 @@ def test_a_text_without_spans_and_without_a_task_that_finds_them_is_refused(smal
         weft.Model(network).predict(["fox dog"], "links")
     assert list(weft.Model(network).predict(["fox dog"])[0]) == ["marks", "truncated", "empty"]
     wrong = {"links": parse(Task, {"kind": "relations", "spans_from": "urgency"})}
-    with pytest.raises(ConfigError, match="does not mark spans; allowed: none here"):
-        check_sources(wrong)
+    faults = Faults()
+    check_sources(wrong, faults)
+    assert [str(fault) for fault in faults] == [
+        "tasks.links.spans_from: 'urgency' does not mark spans; allowed: none here"
+    ]
 
 
 def test_who_is_head_and_who_is_tail_matters(small_encoder: str) -> None:

@@ -22,10 +22,10 @@ from weft.errors import ConfigError
 from weft.model.evaluate import calibrate, evaluate
 from weft.model.folder import load_network
 from weft.model.network import Network
-from weft.tasks.base.examples import load_data
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import progress
 from weft.training.progress import Callback, ProgressCallback
+from weft.training.task_data import load_data
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +177,9 @@ def test_the_seed_reaches_what_is_drawn_of_raw_text(place: Place, monkeypatch: p
     seeds: list[int] = []
     real = CorpusLoader.load
 
-    def load(self: CorpusLoader, source: Any, format: Any, seed: int, config_path: str) -> Any:
+    def load(self: CorpusLoader, source: Any, format: Any, seed: int) -> Any:
         seeds.append(seed)
-        return real(self, source, format, seed, config_path)
+        return real(self, source, format, seed)
 
     monkeypatch.setattr(CorpusLoader, "load", load)
     (place.folder / "text.txt").write_text("\n\n".join(TEXTS * 4), encoding="utf-8")
@@ -366,10 +366,10 @@ def test_trackers_are_told_every_evaluation(place: Place, monkeypatch: pytest.Mo
 def test_trackers_reach_the_accelerator_and_absent_ones_are_named(
     place: Place, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training import run
+    from weft.training import prepare
 
     installed: set[str] = {"tensorboard"}
-    monkeypatch.setattr(run, "find_spec", lambda name: name if name in installed else None)
+    monkeypatch.setattr(prepare, "find_spec", lambda name: name if name in installed else None)
     settings = {"report_to": ["tensorboard", "mlflow", "wandb"]}
     with pytest.raises(ConfigError, match=r"training.report_to: mlflow, wandb is not installed; run: pip install"):
         place.train({"a": place.task("a", 4)}, "absent", training=settings)

@@ -22,10 +22,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import weft
+from checking import check
 from weft.checkpoints.safetensors import read_file
-from weft.checks.files import read_files
 from weft.checks.findings import Finding
-from weft.checks.run import check
 from weft.cli import main as cli
 from weft.config.document import parse_experiment
 from weft.data.records import Example, Input, Span
@@ -40,11 +39,12 @@ from weft.spec import parse
 from weft.targets import FittedTarget
 from weft.targets.spans import FittedSpans, SpansTarget
 from weft.tasks import Task
-from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
+from weft.training.faults import Faults
 from weft.training.interrupt import Interrupted
 from weft.training.progress import Callback
+from weft.training.reading import read_examples, read_files
 
 SECRET = "patientword"
 FOX, DOG = {"kind": "tagging"}, {"kind": "spans"}
@@ -140,14 +140,14 @@ def faults(
         assert SECRET not in out + err
         assert err.count("weft: ") == 1
         assert sorted(tmp_path.rglob("*")) == before
-        found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path, None, None)
+        found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
         assert not [one for one in found if SECRET in one.message + one.place]
         return err, [one for one in found if one.severity == "fault"]
 
     return call
 
 
-Faults = Callable[..., tuple[str, list[Finding]]]
+Messages = Callable[..., tuple[str, list[Finding]]]
 
 
 def tagged(*tags: Any) -> Row:
@@ -190,7 +190,7 @@ def marked(*spans: Any) -> Row:
     ],
 )
 def test_a_row_that_cannot_be_used_is_told_with_its_line(
-    faults: Faults, task: dict[str, Any], row: Row, messages: list[str]
+    faults: Messages, task: dict[str, Any], row: Row, messages: list[str]
 ) -> None:
     good = MARKED[:6] if "spans" in row and task.get("scheme") != "plain" else TAGGED[:6]
     err, found = faults(task, [*good, row])
@@ -201,14 +201,14 @@ def test_a_row_that_cannot_be_used_is_told_with_its_line(
         assert any("train.jsonl, line 7" in one.message and part in one.message for one in found for part in told)
 
 
-def test_wrong_spans_that_a_row_is_asked_about_are_told_with_their_column(faults: Faults) -> None:
+def test_wrong_spans_that_a_row_is_asked_about_are_told_with_their_column(faults: Messages) -> None:
     good = [{**row, "relations": [[0, 1, "near"]] if n % 2 else []} for n, row in enumerate(MARKED[:6])]
     err, found = faults({"kind": "relations"}, [*good, {"text": SECRET, "spans": [[0, 99, "x"]], "relations": []}])
     assert "train.jsonl, line 7, column 'spans': span 1 is [0, 99), but the text has 11 characters" in err
-    assert any("line 7, column 'spans': a span is [0, 99), but the" in one.message for one in found)
+    assert any("line 7, column 'spans': span 1 is [0, 99), but the" in one.message for one in found)
 
 
-def test_every_fault_of_a_file_is_told_at_once(faults: Faults) -> None:
+def test_every_fault_of_a_file_is_told_at_once(faults: Messages) -> None:
     rows = [tagged("O", "I-wild", "O"), *TAGGED[:4], tagged("O"), {"tokens": [" "], "tags": ["O"]}, marked([3, 1, "x"])]
     err, found = faults(FOX, rows)
     for line in (1, 6, 7, 8):
@@ -222,12 +222,12 @@ def test_every_fault_of_a_file_is_told_at_once(faults: Faults) -> None:
         (f"fox B-wild\n{SECRET} NN O\n\n", ["train.conll, line 25: has 3 columns, but the sentence began with 2"]),
         (f"fox B-wild\n{SECRET}\n\n", ["train.conll, line 25: has 1 columns"]),
         (f"{SECRET}\nfox\n\n", ["train.conll, line 24: has no column", "its columns are: tokens"]),
-        (f"fox O\n{SECRET} I-wild\n\ndog I-tame\n", ["train.conll, line 24", "line 27", "continues nothing"]),
+        (f"fox O\n{SECRET} I-wild\n\ndog I-tame\n", ["train.conll, lines 24, 27", "continues nothing"]),
         (f"fox O\n\u00a0 O\n{SECRET} O\n", ["train.conll, line 24, column 'tokens': word 2 is blank"]),
     ],
 )
 def test_a_conll_file_that_cannot_be_used_is_told_with_its_line(
-    faults: Faults, tmp_path: Path, text: str, messages: list[str]
+    faults: Messages, tmp_path: Path, text: str, messages: list[str]
 ) -> None:
     good = write_conll(tmp_path / "good.conll", TAGGED[:4]).read_text()
     assert good.count("\n") == 22
@@ -240,9 +240,9 @@ def test_a_conll_file_that_cannot_be_used_is_told_with_its_line(
 @pytest.mark.parametrize("task", [FOX, DOG])
 def test_rows_without_marks_are_no_answer(tmp_path: Path, task: dict[str, Any]) -> None:
     path = write(tmp_path / "some.jsonl", [*MARKED, {"text": SECRET}, {"text": SECRET, "spans": None}])
-    assert len(read_examples("t", parse(Task, task), path)) == len(MARKED)
+    assert len(read_examples(parse(Task, task), path)) == len(MARKED)
     settings = {**task, "train": path.name, "dev": 0.2}
-    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path, None, None)
+    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
     assert not [one for one in found if one.severity == "fault"]
     assert any("2 of 26" in one.message and "have no answer and are passed over" in one.message for one in found)
 
@@ -251,23 +251,25 @@ def test_rows_without_marks_are_no_answer(tmp_path: Path, task: dict[str, Any]) 
 def test_a_file_without_any_mark_is_a_fault(task: dict[str, Any], tmp_path: Path) -> None:
     path = write(tmp_path / "none.jsonl", [{"text": SECRET, "spns": []}])
     with pytest.raises(DataError, match=r"holds no row with an answer .*its columns are: text, spns; did you mean"):
-        read_examples("t", parse(Task, task), path)
-    parts, found = read_files("t", parse(Task, {**task, "train": path.name}), tmp_path)
+        read_examples(parse(Task, task), path)
+    faults = Faults()
+    parts = read_files({"t": parse(Task, {**task, "train": path.name})}, tmp_path, faults)["t"]
+    found = [str(fault) for fault in faults]
     assert not parts["train"].complete
-    assert [one.severity for one in found] == ["fault"]
-    assert "column 'spans'; its columns are: text, spns; did you mean 'spns'?" in found[0].message
+    assert len(found) == 1
+    assert "column 'spans'; its columns are: text, spns; did you mean 'spns'?" in found[0]
 
 
 @pytest.mark.parametrize("task", [FOX, DOG])
 def test_checks_go_on_where_no_row_can_be_read(task: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path / "none.jsonl", [{"text": SECRET, "spans": 3}])
     settings = {**task, "train": "none.jsonl"}
-    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path, None, None)
+    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
     assert any("must be a list" in one.message for one in found)
 
 
 @pytest.mark.parametrize("task", [FOX, DOG])
-def test_tags_beside_a_text_are_not_passed_over(faults: Faults, task: dict[str, Any]) -> None:
+def test_tags_beside_a_text_are_not_passed_over(faults: Messages, task: dict[str, Any]) -> None:
     err, found = faults(task, [*MARKED[:6], {"text": f"{SECRET} fox", "tags": ["O", "B-wild"]}])
     assert "train.jsonl, line 7, column 'tags': tags need tokens" in err
     assert any("line 7" in one.message and "tags need tokens" in one.message for one in found)
@@ -276,7 +278,7 @@ def test_tags_beside_a_text_are_not_passed_over(faults: Faults, task: dict[str, 
 def test_a_file_of_tokens_alone_lacks_tags(tmp_path: Path) -> None:
     (tmp_path / "words.conll").write_text("fox\ndog\n")
     with pytest.raises(DataError, match="has no column 'tags'"):
-        read_examples("t", parse(Task, FOX), tmp_path / "words.conll")
+        read_examples(parse(Task, FOX), tmp_path / "words.conll")
 
 
 def test_a_model_is_not_measured_on_labels_it_does_not_know(small_encoder: str) -> None:
@@ -299,13 +301,13 @@ BROKEN: list[tuple[Row, list[Span]]] = [
 def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     rows = [row for row, _ in BROKEN]
     with pytest.raises(DataError) as caught:
-        read_examples("t", parse(Task, task), write(tmp_path / "broken.jsonl", rows))
+        read_examples(parse(Task, task), write(tmp_path / "broken.jsonl", rows))
     assert len(str(caught.value).splitlines()) == len(rows)
-    repairs = read_examples("t", parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
+    repairs = read_examples(parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
     assert [sorted(one.gold) for one in repairs] == [gold for _, gold in BROKEN]  # type: ignore[arg-type, type-var]
     assert [len(one.repairs) for one in repairs] == [1, 2, 1, 2, 1, 2]
     settings = {**task, "repair": True, "train": write(tmp_path / "all.jsonl", [*rows, *TAGGED]).name}
-    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path, None, None)
+    found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
     assert not [one for one in found if one.severity == "fault"]
     notes = [one.message for one in found if "(repair)" in one.message]
     assert sum(int(note.split(": ")[1].split()[0]) for note in notes) == sum(len(one.repairs) for one in repairs)
@@ -340,7 +342,7 @@ def test_the_command_tells_of_faults_and_mends(
     (tmp_path / "run.toml").write_text(f"encoder.from = '{small_encoder}'\n{lines}")
     monkeypatch.setenv("COLUMNS", "300")
     for arguments, code, words in (
-        ((), 1, "line 25, column 'tags': a word has a tag with I-, which continues nothing"),
+        ((), 1, "line 25, column 'tags': word 2 has a tag with I-, which continues nothing"),
         (("--set", "tasks.t.repair=true"), 0, "3 tags that continued nothing, or were none (repair)"),
     ):
         monkeypatch.setattr(sys, "argv", ["weft", "check", str(tmp_path / "run.toml"), *arguments])
@@ -354,7 +356,7 @@ def test_the_command_tells_of_faults_and_mends(
 
 def test_nested_spans_are_nothing_to_mend(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [marked([0, 15, "wild"], [12, 15, "tame"])])
-    (row,) = read_examples("t", parse(Task, {**DOG, "repair": True}), path)
+    (row,) = read_examples(parse(Task, {**DOG, "repair": True}), path)
     assert row.gold == ((0, 15, "wild"), (12, 15, "tame"))
     assert row.repairs == ()
 
@@ -362,7 +364,7 @@ def test_nested_spans_are_nothing_to_mend(tmp_path: Path) -> None:
 def test_what_cannot_be_mended_is_still_a_fault(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [tagged("O"), marked([0, "x", "wild"]), tagged("O", 1, "O")])
     with pytest.raises(DataError) as caught:
-        read_examples("t", parse(Task, {**FOX, "repair": True}), path)
+        read_examples(parse(Task, {**FOX, "repair": True}), path)
     for line in (1, 2, 3):
         assert f"line {line}, " in str(caught.value)
 
@@ -383,7 +385,7 @@ def test_every_form_of_data_says_the_same(tmp_path: Path) -> None:
     paths = [conll, write_conll(tmp_path / "b.bioes", bioes)]
     paths += [write(tmp_path / f"{number}.jsonl", rows) for number, rows in enumerate(forms)]
     for options in (FOX, {**FOX, "scheme": "bioes"}, DOG, FLAT):
-        read = [read_examples("t", parse(Task, options), path) for path in paths]
+        read = [read_examples(parse(Task, options), path) for path in paths]
         for rows in read:
             assert [(one.texts, one.gold) for one in rows] == [
                 ((row["text"],), tuple(tuple(span) for span in row["spans"])) for row in MARKED
@@ -410,7 +412,7 @@ def test_other_names_of_columns_and_plain_tags(tmp_path: Path) -> None:
     rows = [{"words": row["tokens"], "pos": ["N" if word in ("fox", "dog") else "A" for word in row["tokens"]]}
             for row in TAGGED]  # fmt: skip
     task = parse(Task, {**FOX, "scheme": "plain", "tokens": "words", "tags": "pos"})
-    first = read_examples("t", task, write(tmp_path / "rows.jsonl", rows))[0]
+    first = read_examples(task, write(tmp_path / "rows.jsonl", rows))[0]
     assert [(first.texts[0][start:end], tag) for start, end, tag in first.gold] == [  # type: ignore[misc, union-attr]
         *zip(rows[0]["words"], rows[0]["pos"], strict=True)
     ]
@@ -607,7 +609,7 @@ def test_a_sentence_of_5000_tokens_is_learned_from_and_answered(tmp_path: Path, 
     found_in(answer["tags"], text)
     found_in(answer["marks"], text)
     for task in ("tags", "marks"):  # and right scores find every fox, to the character
-        row = read_examples(task, network.tasks[task], tmp_path / "rows.jsonl")[-1]
+        row = read_examples(network.tasks[task], tmp_path / "rows.jsonl")[-1]
         tokenized = network.encode(task, [row])
         batch = batch_of(network, [row], task)
         assert batch.gold is not None

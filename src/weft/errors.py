@@ -11,6 +11,7 @@ A message says where, what was received, what is allowed and what to do. It neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -20,12 +21,24 @@ class WeftError(Exception):
     exit_code = 1  # of the command that ends with it
 
 
-class ConfigError(WeftError):
-    """A choice that is not possible; `faults` lists every one found, not only the first."""
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a dotted path of the config, or from where it is read; empty where it is about no key."""
 
-    def __init__(self, *faults: str) -> None:
-        self.faults = faults
-        super().__init__("\n".join(faults))
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ConfigError(WeftError):
+    """A choice that is not possible; `faults` lists every one there is, not only the first, `located` with its path."""
+
+    def __init__(self, *faults: str | Fault) -> None:
+        self.located = tuple(fault if isinstance(fault, Fault) else Fault("", fault) for fault in faults)
+        self.faults = tuple(map(str, self.located))
+        super().__init__("\n".join(self.faults))
 
 
 class DataError(WeftError):

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, Fault
 
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
@@ -173,7 +173,7 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
     except ValidationError as error:
         messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
         paths = [_dotted(fault["loc"]) or "config" for fault in error.errors()]
-        faults = [f"{path}: {message}" for path, message in zip(paths, messages, strict=True)]
+        faults = [Fault(path, message) for path, message in zip(paths, messages, strict=True)]
         raise ConfigError(*faults) from None
 
 

@@ -26,9 +26,9 @@ from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
 from weft.tasks import Task
-from weft.tasks.base.examples import read_examples
 from weft.tensors import Batch, Scores
 from weft.training.progress import Callback
+from weft.training.reading import read_examples
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 
@@ -136,12 +136,12 @@ def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
 def test_gold_survives_a_file_and_blank_cells_are_no_answer(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     case.write(path, case.examples())
-    assert read_examples("t", case.task, path) == case.examples()
+    assert read_examples(case.task, path) == case.examples()
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     column = case.task.gold_column(rows[0])
     for blank in (None, " "):
         path.write_text("".join(json.dumps({**row, column: blank}) + "\n" for row in rows[1:]) + json.dumps(rows[0]))
-        assert [one.gold for one in read_examples("t", case.task, path)] == [case.examples()[0].gold]
+        assert [one.gold for one in read_examples(case.task, path)] == [case.examples()[0].gold]
 
 
 def test_neither_padding_nor_order_nor_neighbours_matter(case: Case) -> None:

@@ -40,16 +40,17 @@ class LoadReport:
         return "; ".join(parts) or "every tensor found its place"
 
 
-def read_encoder(folder: Path, ignore: Iterable[str] = ()) -> tuple[Encoder, LoadReport]:
+def read_encoder(folder: Path, ignore: Iterable[str] = (), verify: bool = True) -> tuple[Encoder, LoadReport]:
     """The encoder in a Hugging Face folder, in float32.
 
     Surplus tensors (the heads of another task) are reported; missing or mismatched ones raise. Tensors of a pooler
-    are welcome but not required. `ignore` names config keys to pass over.
+    are welcome but not required. `ignore` names config keys to pass over;
+    `verify` compares packaged weights with their digest.
     """
     raw = read_json(folder / CONFIG)
     layout = layout_of(raw, folder)
     config = layout.read_config(raw, ignore, place=str(folder / CONFIG))
-    tensors = normalise_names(read_tensors(folder), layout)
+    tensors = normalise_names(read_tensors(folder, verify), layout)
     config = replace(config, with_pooler="pooler.dense.weight" in tensors and "pooler" in layout.modules)
     with Blank(), torch.device("meta"):
         encoder = Encoder(config)
@@ -101,7 +102,7 @@ def layout_of(raw: Mapping[str, Any], folder: Path) -> Layout:
     return LAYOUTS[family]
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
+def read_tensors(folder: Path, verify: bool = True) -> dict[str, Tensor]:
     """All tensors of a folder, from one safetensors file or from shards."""
     if (folder / INDEX).exists() and not (folder / WEIGHTS).exists():
         weight_map = read_json(folder / INDEX).get("weight_map")
@@ -116,7 +117,8 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             "run code when opened and that weft never opens, convert it with transformers on a machine where you trust "
             "it, AutoModel.from_pretrained(folder).save_pretrained(new_folder), and use the new folder"
         )
-    verify_packaged(folder / WEIGHTS)
+    if verify:
+        verify_packaged(folder / WEIGHTS)
     return read_file(folder / WEIGHTS)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from weft.checks.findings import Finding, Part, name_lines
+from weft.checks.findings import Finding, Part
 from weft.data.records import Example, Gold
 from weft.data.unicode import normalise
+from weft.training.reading import name_lines
 
 _BLANKS = str.maketrans(dict.fromkeys("!\"#%&'()*,-./:;?@[\\]_{}", " "))
 

@@ -5,17 +5,14 @@ No finding holds a text of the user: it gives files, lines and counts, and of la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weft.data.records import Example
+from weft.training.reading import SplitRows
 
 Severity = Literal["fault", "warning", "note"]  # training is impossible, a likely mistake, a fact
 SEVERITIES: tuple[Severity, ...] = ("fault", "warning", "note")
-
-SHOWN = 5  # lines and labels named one by one before the rest are only counted
-WRONG = 20  # different wrong answers after which they are taken for another column, neither read on nor named
 
 
 @dataclass(frozen=True)
@@ -28,33 +25,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Part:
-    """The rows of one split of a task; counts mean nothing where reading stopped half-way (`complete` is False)."""
-
-    place: str
-    file: str
-    rows: list[Example]
-    complete: bool = True
+class Part(SplitRows):
+    """The rows of one split of a task, and the words for what is found in them."""
 
     def finding(self, severity: Severity, said: str, lines: Sequence[int] = (), column: str | None = None) -> Finding:
         """What is said of the file, or of some of its lines, or of a column in them."""
-        where = self.file + (f", {name_lines(lines)}" if lines else "")
-        return Finding(severity, self.place, f"{where}{'' if column is None else f', column {column!r}'}: {said}")
+        return Finding(severity, self.path, self.locate(said, lines, column))
 
     def count(self, severity: Severity, lines: Sequence[int], said: str) -> list[Finding]:
         """What is said of some of the rows, after their share of all; nothing where there are none."""
         return [self.finding(severity, f"{share(len(lines), len(self.rows))} {said}", lines)] if lines else []
-
-
-def name_lines(numbers: Iterable[int]) -> str:
-    """`line 3`, or `lines 2, 3, 5, 8, 9 … and 12 more`."""
-    return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(map(str, ordered))}"
-
-
-def few(names: Iterable[str]) -> str:
-    """The first five names, and how many more there are."""
-    listed = list(names)
-    return ", ".join(listed[:SHOWN]) + (f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else "")
 
 
 def share(count: int, total: int) -> str:

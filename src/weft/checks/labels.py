@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from weft.checks.duplicates import agree
-from weft.checks.findings import SHOWN, WRONG, Finding, Part, few
+from weft.checks.findings import Finding, Part
 from weft.data.records import Example
-from weft.data.redact import common_labels, nearest_name, shown_label
-from weft.targets import Target
+from weft.data.redact import common_labels, shown_label
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
+from weft.training.reading import few
 
 LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
 COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare
@@ -53,7 +53,6 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
     for part in (parts[split] for split in ("dev", "test") if split in parts):
         if part.rows and part.complete:
             yield from _scarce(part, labels_of(target, part.rows), names, counts, MEASURABLE, "to measure")
-        yield from _unseen(part, target, counts, names)
 
 
 def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
@@ -62,12 +61,8 @@ def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
         golds = [row.gold for row in part.rows]
         if not part.complete:
             continue
-        if not golds:
-            yield part.finding("fault", f"there are no {split} rows")
-        elif agree(golds):
-            vain = "learn; check the column of the answer" if split == "train" else "measure"
-            said = f"all {len(golds):,} rows have the same answer, so there is nothing to {vain}"
-            yield part.finding("fault" if split == "train" else "warning", said)
+        if golds and split != "train" and agree(golds):
+            yield part.finding("warning", f"all {len(golds):,} rows have the same answer: nothing to measure")
         least, purpose = (LEARNABLE, "learn from") if split == "train" else (MEASURABLE, "measure on")
         if 0 < len(golds) < least and isinstance(golds[0], float):
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
@@ -110,23 +105,6 @@ def _scarce(
     if scarce:
         listed = few(f"{shown_label(label, names)} ({count})" for count, label in scarce)
         yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
-
-
-def _unseen(part: Part, target: Target, known: Counter[str], names: Collection[str]) -> Iterator[Finding]:
-    lines: dict[str, list[int]] = defaultdict(list)
-    for row in part.rows:
-        for label in target.labels_in(row.gold):
-            if label not in known:
-                lines[label].append(row.line)
-    shown = SHOWN if len(lines) <= WRONG else 0
-    for label in sorted(lines)[:shown]:
-        said = f"label {shown_label(label, names)} never occurs in training{nearest_name(label, names)}"
-        yield part.finding("fault", f"{said} ({len(lines[label]):,} rows)", lines[label])
-    rest = sorted(lines)[shown:]
-    if rest:
-        more = f"… and {len(rest):,} more labels that never occur in training"
-        many = f"{len(rest):,} different labels never occur in training; is this the right column?"
-        yield part.finding("fault", more if shown else many, [line for label in rest for line in lines[label]])
 
 
 def _plain(label: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +15,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from weft.checks.findings import Finding, Part, Severity
-    from weft.config.experiment import EncoderChoice
     from weft.tasks import Task
-    from weft.tokenization.tokenizer import Tokenizer
 
 _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
+_PATIENCE = 2.0  # seconds without a sign of life
 _SHOWN = 12  # labels per task; the rest are counted together
 
 
@@ -36,21 +38,16 @@ def check(
     from rich.console import Console
     from rich.text import Text
 
-    from weft.checks.findings import SEVERITIES, Finding
+    from weft.checks.findings import SEVERITIES
     from weft.checks.run import run_checks
     from weft.config.document import data_folder, read_experiment
-    from weft.errors import WeftError
+    from weft.training.prepare import prepare
 
     out = Console(highlight=False)
     experiment = read_experiment(config, overrides or ())
-    found: list[Finding] = []
-    tokenizer, limit = None, None
-    try:
-        tokenizer, limit = _read_tokenizer(experiment.encoder)
-    except WeftError as error:
-        found.append(Finding("fault", "encoder.from", str(error)))
-    surveyed = run_checks(experiment, data_folder(config.parent, experiment, data), tokenizer, limit)
-    found += surveyed.findings
+    with _working():
+        surveyed = run_checks(prepare(experiment, data_folder(config.parent, experiment, data)))
+    found = surveyed.findings
     for name, parts in surveyed.parts.items():
         if any(part.rows for part in parts.values()):
             out.print(_count_table(name, experiment.tasks[name], parts))
@@ -65,16 +62,21 @@ def check(
         raise typer.Exit(1)
 
 
-def _read_tokenizer(encoder: EncoderChoice) -> tuple[Tokenizer, int]:
-    """The encoder's tokenizer and the tokens it takes, without reading its weights."""
-    from weft.checkpoints.hf import CONFIG, layout_of, read_json
-    from weft.checkpoints.source import find_folder
-    from weft.tokenization.tokenizer import Tokenizer
+@contextmanager
+def _working() -> Iterator[None]:
+    """A sign of life on standard error where checking takes longer than two seconds."""
+    from rich.console import Console
 
-    folder = find_folder(encoder.name, encoder.revision)
-    raw = read_json(folder / CONFIG)
-    limit = layout_of(raw, folder).read_config(raw, place=str(folder / CONFIG)).max_length
-    return Tokenizer.from_folder(folder), limit
+    status = Console(stderr=True).status("reading and checking the tasks' files")
+    timer = Timer(_PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
 
 
 def _finding_table(severity: Severity, findings: list[Finding]) -> Table:

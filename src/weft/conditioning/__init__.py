@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
-from weft.errors import ConfigError
+from weft.errors import ConfigError, Fault
 from weft.spec import Spec
 
 
@@ -85,6 +85,6 @@ def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:
     wrong = [layer for layer in layers if layer >= depth]
     if wrong:
         raise ConfigError(
-            f"conditioning.layers: {wrong} is beyond the encoder's layers, which run from 0 to {depth - 1}"
+            Fault("conditioning.layers", f"{wrong} is beyond the encoder's layers, which run from 0 to {depth - 1}")
         )
     return tuple(dict.fromkeys(layers))

@@ -19,7 +19,7 @@ from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers,
 from weft.encoder.attention import SelfAttention, first_token_scores
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.dropout import dropout
-from weft.errors import ConfigError
+from weft.errors import ConfigError, Fault
 from weft.tensors import Batch, softmax_per_row
 
 Init = Literal["random", "words", "class_mean"]
@@ -53,7 +53,8 @@ class LabelAttention(Conditioning):
             if label not in known.get(task, ())
         ]
         if unknown:
-            raise ConfigError(f"conditioning.keywords: no task has the label {', '.join(unknown)}; write TASK.LABEL")
+            message = f"no task has the label {', '.join(unknown)}; write TASK.LABEL"
+            raise ConfigError(Fault("conditioning.keywords", message))
         losses = {task: loss for task, loss in shape.label_losses.items() if self.weight and task not in shape.siamese}
         return LabelConditioner(
             labels={

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers, per_task, task_key
 from weft.encoder.attention import attend
 from weft.encoder.conditioner import Conditioner
-from weft.errors import ConfigError
+from weft.errors import ConfigError, Fault
 from weft.tensors import Batch
 
 
@@ -28,7 +28,8 @@ class Pal(Conditioning):
 
     def build(self, shape: NetworkShape) -> Conditioner:
         if self.width % self.heads:
-            raise ConfigError(f"conditioning: pal's width {self.width} cannot be divided among {self.heads} heads")
+            message = f"pal's width {self.width} cannot be divided among {self.heads} heads"
+            raise ConfigError(Fault("conditioning", message))
         config, layers = shape.config, chosen_layers(self.layers, shape.config)
         sizes = config.hidden_size, self.width, self.heads, len(layers)
         return PalConditioner(layers, per_task(shape.tasks, lambda _: TaskPal(*sizes, config.initializer_range)))

@@ -21,7 +21,7 @@ from weft.conditioning import Conditioning, NetworkShape, per_task, task_key
 from weft.encoder.attention import attend
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
-from weft.errors import ConfigError
+from weft.errors import ConfigError, Fault
 from weft.tensors import Batch, States
 
 
@@ -43,7 +43,8 @@ class TaskAttention(Conditioning):
         unknown = ", ".join(task for task in self.counts if task not in shape.tasks)
         if unknown:
             tasks = ", ".join(shape.tasks)
-            raise ConfigError(f"conditioning.counts: there is no task {unknown}; the tasks are: {tasks}")
+            message = f"there is no task {unknown}; the tasks are: {tasks}"
+            raise ConfigError(Fault("conditioning.counts", message))
         layer = partial(TopLayer, shape.config, plain=self.plain, uniform=self.init == "uniform")
 
         def stack(task: str) -> nn.Module:

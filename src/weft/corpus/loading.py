@@ -14,7 +14,7 @@ from weft.corpus.files import corpus_files
 from weft.corpus.masking import Unigrams
 from weft.corpus.rows import CorpusRows, PairRows, ResampledRows
 from weft.data.dataset import Splits, StoredRows
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, Fault
 from weft.tokenization.tokenizer import Tokenizer
 
 Progress = Callable[[int], None]
@@ -56,13 +56,13 @@ class CorpusLoader:
     def __init__(self, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress | None = None) -> None:
         self.tokenizer, self.max_length, self.folder, self.progress = tokenizer, max_length, folder, progress
 
-    def load(self, source: CorpusSource, format: CorpusFormat, seed: int, config_path: str = "") -> Splits:
-        """The rows to learn from, to choose by, and to report on; an error about the share names `config_path`.dev."""
+    def load(self, source: CorpusSource, format: CorpusFormat, seed: int) -> Splits:
+        """The rows to learn from, to choose by, and to report on."""
         self.check(source.paths, format)
         if isinstance(source.dev, Path):
             train, dev = self.rows(source.train, format, seed), self.rows(source.dev, format)
         else:
-            train, dev = self._divided(source.train, format, source.dev, seed, config_path)
+            train, dev = self._divided(source.train, format, source.dev, seed)
         size = len(train) if source.fraction is None else max(1, round(source.fraction * len(train)))
         size = min(size, source.limit or size)
         test = StoredRows([]) if source.test is None else self.rows(source.test, format)
@@ -70,13 +70,17 @@ class CorpusLoader:
 
     def check(self, paths: Iterable[Path], format: CorpusFormat) -> None:
         """Raise for all that can be found amiss before any text is tokenized, which may take hours."""
-        self._max_tokens(format)
+        self.check_length(format)
         faults = [fault for path in paths for fault in corpus_faults(path, format.documents, format.column)]
         if len(faults) == 1:
             raise faults[0]
         if faults:
             more = [f"and {len(faults) - _SHOWN} more files"] if len(faults) > _SHOWN else []
             raise DataError("\n".join([*map(str, faults[:_SHOWN]), *more]))
+
+    def check_length(self, format: CorpusFormat) -> None:
+        """Raise where rows have too little room for text."""
+        self._max_tokens(format)
 
     def rows(self, path: Path, format: CorpusFormat, seed: int = _HELD_OUT) -> ResampledRows:
         """All rows of a file, or of the files of a folder or pattern."""
@@ -101,8 +105,11 @@ class CorpusLoader:
         minimum = 2 if format.pairs else 1
         if length - special < minimum:
             raise ConfigError(
-                f"max_length: {length} tokens leave too little room for text beside {special} special ones; "
-                f"at least {special + minimum} are needed"
+                Fault(
+                    "max_length",
+                    f"{length} leaves too little room for text beside {special} special tokens; at least "
+                    f"{special + minimum} are needed",
+                )
             )
         return length - special
 
@@ -116,7 +123,7 @@ class CorpusLoader:
         return CorpusRows(corpus, unigrams, seed, special=special)
 
     def _divided(
-        self, path: Path, format: CorpusFormat, share: float, seed: int, config_path: str
+        self, path: Path, format: CorpusFormat, share: float, seed: int
     ) -> tuple[ResampledRows, ResampledRows]:
         """The rows of a corpus, its last documents, about `share` of its tokens, held out.
 
@@ -127,11 +134,13 @@ class CorpusLoader:
         sizes = np.bincount(document_of, np.diff(corpus.sentences))[::-1].cumsum()
         minimum = 2 if format.pairs else 1  # documents of each part; of one alone no false pair can be drawn
         if len(documents) < 2 * minimum:
-            raise DataError(
-                f"{config_path}.dev: a share cannot be held out, as the corpus has {len(documents)} "
-                f"document{'s' if len(documents) > 1 else ''} and this needs {2 * minimum}; name a file for dev, or "
-                "choose how documents are divided (documents = blocks or rows, or file where train is a folder)",
-                file=path,
+            raise ConfigError(
+                Fault(
+                    "dev",
+                    f"{path}: a share cannot be held out, as the corpus has {len(documents)} "
+                    f"document{'s' if len(documents) > 1 else ''} and this needs {2 * minimum}; name a file for dev, "
+                    "or choose how documents are divided (documents = blocks or rows, or file where train is a folder)",
+                )
             )
         held_out = int(np.searchsorted(sizes, share * sizes[-1])) + 1
         border = documents[-min(max(held_out, minimum), len(documents) - minimum)]

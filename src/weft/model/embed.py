@@ -187,6 +187,7 @@ def load_encoder(
     revision: str | None = None,
     ignore: Iterable[str] = (),
     device: Device = "auto",
+    verify: bool = True,
 ) -> TextEncoder:
     """An encoder with its tokenizer.
 
@@ -196,13 +197,14 @@ def load_encoder(
         revision: branch, tag or commit of a Hub id.
         ignore: keys of config.json to pass over because you know that they change nothing.
         device: where to compute; `auto` is a GPU where there is one.
+        verify: whether to compare the packaged weights with their digest.
     """
     where = choose_device(device)
     folder = find_folder(name, revision)
     if (folder / DOCUMENT).is_file():  # a model of ours, whose encoder has learned its tasks
         network = load_network(folder)
         return TextEncoder(network.encoder.to(where), network.tokenizer)
-    encoder, report = read_encoder(folder, ignore)
+    encoder, report = read_encoder(folder, ignore, verify)
     return TextEncoder(encoder.to(where), Tokenizer.from_folder(folder), report)
 
 

@@ -148,7 +148,10 @@ class Task(TaskFiles, root=True):
         """How its rows are cut from raw text; None for kinds that read rows as they are written."""
         return None
 
-    def load(self, name: str, loader: CorpusLoader, base: Path, seed: int) -> Splits:
+    def check_tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Raise where the tokenizer lacks what the kind needs."""
+
+    def load(self, loader: CorpusLoader, base: Path, seed: int) -> Splits:
         """The rows of a kind with a `format`: to learn from, to choose by, and to report on."""
         raise NotImplementedError
 

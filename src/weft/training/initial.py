@@ -51,6 +51,13 @@ class InitialValues:
         return torch.stack(means)
 
 
+def set_initial_values(network: Network, experiment: Experiment, train: Mapping[str, Dataset]) -> None:
+    """Give the weights that are new what they may begin from."""
+    begin_vocabulary_heads(network, experiment, train)
+    initial = InitialValues(network, train)
+    network.conditioner.start(initial.words, initial.class_means)
+
+
 def begin_vocabulary_heads(network: Network, experiment: Experiment, train: Mapping[str, Dataset]) -> None:
     """Begin the heads that tell masked words from that of the checkpoint, or else from how common each token is."""
     fresh = network.vocabulary_heads()

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,14 @@ from accelerate.utils import DistributedDataParallelKwargs
 from weft.checkpoints.masked_head import write_masked_model
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
-from weft.corpus.loading import CorpusLoader
 from weft.data.atomic import write_atomically
-from weft.data.dataset import Splits
 from weft.data.records import Example
-from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, WeftError
-from weft.model.devices import Device, choose_device, half_precision_fault
-from weft.model.embed import TextEncoder, load_encoder
+from weft.model.devices import Device, choose_device
 from weft.model.evaluate import TaskResult, calibrate, evaluate, measure_baselines
 from weft.model.folder import load_network, save_network
 from weft.model.model import Model, load
-from weft.model.network import Network, check_losses, check_sources
+from weft.model.network import Network
 from weft.model.predict import predict
 from weft.reports.card import render_card
 from weft.reports.record import (
@@ -48,14 +43,12 @@ from weft.reports.record import (
     TaskRecord,
 )
 from weft.reports.run_page import render
-from weft.tasks.base.corpus import CorpusTask
-from weft.tasks.base.examples import load_data
-from weft.tokenization.tokenizer import Tokenizer
 from weft.training.dev import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
-from weft.training.initial import InitialValues, begin_vocabulary_heads
+from weft.training.initial import set_initial_values
 from weft.training.loop import Loop
 from weft.training.plan import plan_phases
+from weft.training.prepare import prepare
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.state import TrainingState
 from weft.training.task_batches import TaskBatches
@@ -139,28 +132,13 @@ class Run:
         self.experiment, self.base, self.callback, self.resume_command = experiment, base, callback, resume_command
         self.run_folder, self.folder = run_folder, run_folder.path
         try:
-            source = load_source(experiment, base)
-            self.data = self._load(source)
-            self.network = build_network(experiment, self.data, source)
+            prepared = prepare(experiment, base, device=device, cache=self.folder / CACHE, reading=callback.reading)
+            self.data, self.network = prepared.complete()
+            set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.accelerator = build_accelerator(experiment, device, self.folder)
         except WeftError:
             run_folder.remove_if_untouched()
             raise
-
-    def _load(self, source: TextEncoder) -> dict[str, Splits]:
-        """Every task's rows, in the order of the tasks."""
-        tasks = self.experiment.tasks
-        corpora = {name: task for name, task in tasks.items() if isinstance(task, CorpusTask)}
-        others = {name: task for name, task in self.experiment.tasks.items() if name not in corpora}
-        found = load_data(others, self.base, self.experiment.seed)
-        if corpora:
-            with self.callback.reading() as progress:
-                loader = CorpusLoader(source.tokenizer, source.encoder.config.max_length, self.folder / CACHE, progress)
-                for name, task in corpora.items():  # all of them, before the first is tokenized
-                    task.check_tokenizer(source.tokenizer)
-                    loader.check(task.source(name, self.base).paths, task.format)
-                found |= {n: t.load(n, loader, self.base, self.experiment.seed) for n, t in corpora.items()}
-        return {name: found[name] for name in self.experiment.tasks}
 
     def learn(self, resume: bool) -> TrainingState:
         """Train; the best weights are in `best/overall` afterwards."""
@@ -345,51 +323,10 @@ class Run:
         )
 
 
-def load_source(experiment: Experiment, base: Path) -> TextEncoder:
-    """The encoder to begin with, and its tokenizer."""
-    choice = experiment.encoder
-    if choice.scratch is None:
-        return load_encoder(choice.name, revision=choice.revision)
-    named = Path(os.path.expanduser(choice.scratch.tokenizer))
-    folders = [base / named, named]
-    folder = next((one for one in folders if one.is_dir()), None)
-    if folder is None:
-        raise ConfigError(
-            f"encoder.scratch.tokenizer: there is no folder {choice.scratch.tokenizer}, neither beside the data nor "
-            "here; make one with: weft vocab FILE… --size 8000 --output FOLDER"
-        )
-    tokenizer = Tokenizer.from_folder(folder)
-    torch.manual_seed(experiment.seed)
-    return TextEncoder(Encoder(choice.scratch.config(tokenizer.size)), tokenizer)
-
-
-def build_network(experiment: Experiment, data: Mapping[str, Splits], source: TextEncoder) -> Network:
-    """A network for the experiment's tasks, its heads fresh by the seed."""
-    targets = {name: task.target().fit(row.gold for row in data[name].train) for name, task in experiment.tasks.items()}
-    check_losses(experiment.tasks, targets)
-    check_sources(experiment.tasks)
-    encoder = source.encoder
-    encoder.pooler = None  # tasks bring their own
-    encoder.config = replace(encoder.config, with_pooler=False)
-    encoder.gradient_checkpointing = experiment.encoder.gradient_checkpointing
-    torch.manual_seed(experiment.seed)
-    network = Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
-    train = {name: splits.train for name, splits in data.items()}
-    begin_vocabulary_heads(network, experiment, train)
-    initial = InitialValues(network, train)
-    network.conditioner.start(initial.words, initial.class_means)
-    return network
-
-
 def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:
     """Accelerate, for one process or for as many as it was launched with."""
     where, wanted = choose_device(device), experiment.training.precision
     half = wanted == "bf16" or (wanted == "auto" and where.type == "cuda" and torch.cuda.is_bf16_supported())
-    if half and where.type == "cpu" and (fault := half_precision_fault()):
-        raise ConfigError(f"training.precision: {fault}")
-    absent = [name for name in experiment.training.report_to if find_spec(name) is None]
-    if absent:
-        raise ConfigError(f"training.report_to: {', '.join(absent)} is not installed; run: pip install 'weft[track]'")
     AcceleratorState._reset_state()  # a second run in one process may choose another precision
     accelerator = Accelerator(
         cpu=where.type == "cpu",

@@ -61,20 +61,20 @@ class CorpusTask(Task):
     max_length: Annotated[int, Field(ge=3)] | None = 128
     """Tokens per row."""
 
-    def load(self, name: str, loader: CorpusLoader, base: Path, seed: int) -> Splits:
+    def load(self, loader: CorpusLoader, base: Path, seed: int) -> Splits:
         """The rows to learn from, to choose by, and to report on."""
         self.check_tokenizer(loader.tokenizer)
-        return loader.load(self.source(name, base), self.format, seed, f"tasks.{name}")
+        return loader.load(self.source(base), self.format, seed)
 
     def rows(self, loader: CorpusLoader, path: Path) -> ResampledRows:
         """All rows of a file, or of the files of a folder or pattern, to measure on."""
         self.check_tokenizer(loader.tokenizer)
         return loader.rows(path, self.format)
 
-    def source(self, name: str, base: Path) -> CorpusSource:
+    def source(self, base: Path) -> CorpusSource:
         """Where its raw text is."""
         if self.train is None:
-            raise DataError(f"tasks.{name}.train: is required to train this task; name a file or a folder")
+            raise DataError("is required to train this task; name a file or a folder")
         paths = {split: base / file for split, file in self.files().items()}
         dev = paths.get("dev") or self.dev_share
         assert dev is not None
@@ -84,9 +84,6 @@ class CorpusTask(Task):
     def format(self) -> CorpusFormat:
         """What is read of its raw text, and the rows it is cut to."""
         return CorpusFormat(self.documents, self.text, self.max_length, self.text_count == 2)
-
-    def check_tokenizer(self, tokenizer: Tokenizer) -> None:
-        """Raise where the tokenizer lacks what the kind needs."""
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return (self.text,)

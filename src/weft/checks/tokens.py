@@ -1,0 +1,45 @@
+"""What the tokenizer makes of the texts: those that will be cut, and answers that can never be given."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from weft.checks.findings import Finding, Part
+from weft.errors import ConfigError
+from weft.tasks import Task
+from weft.tokenization.tokenizer import Tokenizer
+
+CUT = 0.05  # share of texts over the token limit from which it is a likely mistake
+_CHUNK = 2048  # rows tokenized at once
+
+
+def find_odd_tokens(
+    name: str, task: Task, parts: Mapping[str, Part], tokenizer: Tokenizer, max_length: int
+) -> Iterator[Finding]:
+    """Texts over the limit, which is the task's or the encoder's `max_length`, and golds that no answer can equal."""
+    limit = min(task.max_length or max_length, max_length)
+    if task.max_length is not None and task.max_length > limit:
+        message = f"{task.max_length} is more than the encoder takes, so {limit} holds"
+        yield Finding("warning", f"tasks.{name}.max_length", message)
+    for part in parts.values():
+        try:
+            cut, problems = _read_part(task, part, tokenizer, limit)
+        except ConfigError:  # no room for text, which preparing has found
+            return
+        message = f"rows are over the limit of {limit} tokens and will be cut ({task.truncation!r} stays)"
+        yield from part.count("warning" if len(cut) > CUT * len(part.rows) else "note", cut, message)
+        for message in sorted(problems):
+            yield from part.count("warning", sorted(problems[message]), f"rows {message}")
+
+
+def _read_part(task: Task, part: Part, tokenizer: Tokenizer, limit: int) -> tuple[list[int], Mapping[str, set[int]]]:
+    """The lines of rows that are cut, and those of other problems by what they are."""
+    cut, problems, target = list[int](), defaultdict[str, set[int]](set), task.target()
+    for start in range(0, len(part.rows), _CHUNK):
+        rows = part.rows[start : start + _CHUNK]
+        tokenized = task.encode(rows, tokenizer, limit)
+        cut += [row.line for row, example in zip(rows, tokenized, strict=True) if example.dropped]
+        for message, line in target.find_problems(rows, tokenized):
+            problems[message].add(line)
+    return cut, problems

@@ -1,0 +1,64 @@
+"""Losses, metrics, heads and sources of spans that do not suit the tasks that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.errors import ConfigError
+from weft.losses import Loss
+from weft.model.network import loss_of
+from weft.targets import FittedTarget
+from weft.tasks import Task
+from weft.training.faults import Faults
+
+
+def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget], faults: Faults) -> None:
+    """Note every loss and metric that does not suit its task's answers; those without rows have no fitted target."""
+    for name, task in tasks.items():
+        target, loss = task.target(), loss_of(task)
+        if target.target_type not in loss.target_types:
+            kinds = [kind for kind, cls in Loss.kinds().items() if target.target_type in cls.target_types]
+            message = f"{loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
+            faults.add(f"tasks.{name}.loss", message)
+        elif name in targets:
+            with faults.catch(f"tasks.{name}.loss"):
+                targets[name].outputs(loss)
+                targets[name].build_loss(loss)
+        if task.metric is not None and task.metric not in target.metrics:
+            faults.add(f"tasks.{name}.metric", f"{task.metric!r} is not one of: {', '.join(target.metrics)}")
+
+
+def check_sources(tasks: Mapping[str, Task], faults: Faults) -> None:
+    """Note tasks that take spans from a task that gives none."""
+    able = [name for name, task in tasks.items() if task.gives_spans]
+    for name, task in tasks.items():
+        source = task.spans_source
+        if source is not None and source not in able:
+            allowed = ", ".join(able) or "none here"
+            faults.add(f"tasks.{name}.spans_from", f"{source!r} does not mark spans; allowed: {allowed}")
+
+
+def check_heads(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget], width: int, faults: Faults) -> None:
+    """Note heads that tasks share by name but that are not the same, for an encoder of this width."""
+    first: dict[str, str] = {}
+    for name, task in tasks.items():
+        if task.head.share is None:
+            continue
+        other = first.setdefault(task.head.share, name)
+        differences = ["their options differ"] if task.head != tasks[other].head else []
+        if task.feature_size(width) != tasks[other].feature_size(width):
+            differences.append("they read different numbers of vectors; compare `encode` and `features`")
+        here, there = (_outputs(tasks, targets, one) for one in (name, other))
+        if None not in (here, there) and here != there:
+            differences.append(f"this one has {here} outputs and that one {there}")
+        if differences:
+            message = f"shares the head {task.head.share!r} with the task {other!r}, but {'; '.join(differences)}"
+            faults.add(f"tasks.{name}.head", message)
+
+
+def _outputs(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget], name: str) -> int | None:
+    """The scores that a task's head gives, as far as that is known."""
+    try:
+        return targets[name].outputs(loss_of(tasks[name])) if name in targets else None
+    except ConfigError:  # the loss does not suit; that is noted elsewhere
+        return None

@@ -1,0 +1,236 @@
+"""From a config to where learning would begin: what `weft train` and `weft check` both run.
+
+Every step notes its faults and goes on with what there is, so that all of them are known at once. Training stops with
+them; checking shows them, with warnings about what was prepared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from weft.config.experiment import Experiment
+from weft.corpus.files import corpus_files
+from weft.corpus.loading import CorpusLoader, corpus_faults
+from weft.data.dataset import Splits
+from weft.encoder.blank import Blank
+from weft.encoder.encoder import Encoder
+from weft.errors import ConfigError, DataError
+from weft.model.devices import Device, choose_device, half_precision_fault
+from weft.model.embed import TextEncoder, load_encoder
+from weft.model.network import Network, network_shape
+from weft.targets import FittedTarget
+from weft.tasks import Task
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training.compatibility import check_heads, check_losses, check_sources
+from weft.training.faults import Faults
+from weft.training.task_data import TaskData, read_task_data
+
+Reading = Callable[[], AbstractContextManager[Callable[[int], None]]]  # told how many bytes are tokenized
+
+_SHOWN = 10  # faults of one corpus; a folder may have thousands of files
+_CHECKED = 4 * 2**20  # bytes of raw text that are tokenized only to find its faults
+
+
+@dataclass
+class Prepared:
+    """What there is to learn with, and what keeps it from being learned."""
+
+    experiment: Experiment
+    base: Path
+    faults: Faults
+    source: TextEncoder | None
+    rows: TaskData
+    data: dict[str, Splits] = field(default_factory=dict)  # of every task that can be read
+    targets: dict[str, FittedTarget] = field(default_factory=dict)  # of every task with rows to learn from
+    unread: list[str] = field(default_factory=list)  # tasks whose raw text is too long to be read only to check it
+    network: Network | None = None
+
+    def complete(self) -> tuple[dict[str, Splits], Network]:
+        """Every task's rows and the network; raises one error with all faults where there are any."""
+        self.faults.raise_all()
+        assert self.network is not None
+        return {name: self.data[name] for name in self.experiment.tasks}, self.network
+
+    def max_length(self, task: str) -> int | None:
+        """The tokens a row of a task may have, as far as that is known."""
+        limits = [self.experiment.tasks[task].max_length, self.source and self.source.encoder.config.max_length]
+        return min((limit for limit in limits if limit), default=None)
+
+
+def prepare(
+    experiment: Experiment,
+    base: Path,
+    *,
+    device: Device = "auto",
+    cache: Path | None = None,
+    reading: Reading | None = None,
+) -> Prepared:
+    """Everything that learning begins with.
+
+    Args:
+        experiment: the config.
+        base: the folder its files are in; see `data_folder`.
+        device: where it would be learned.
+        cache: the folder for tokenized raw text. Without it nothing is to be learned: long raw text is then read only
+            as far as its beginning, and the weights are not compared with their digest.
+        reading: shows progress while raw text is tokenized.
+    """
+    faults, source = Faults(), None
+    check_device(experiment, device, faults)
+    with faults.catch("encoder.from" if experiment.encoder.scratch is None else "encoder.scratch.tokenizer"):
+        source = load_source(experiment, base, verify=cache is not None)
+    return prepare_with(experiment, base, source, faults, cache=cache, reading=reading)
+
+
+def prepare_with(
+    experiment: Experiment,
+    base: Path,
+    source: TextEncoder | None,
+    faults: Faults,
+    *,
+    cache: Path | None = None,
+    reading: Reading | None = None,
+) -> Prepared:
+    """As `prepare`, with an encoder that was loaded before, or without one."""
+    corpora = {name: task for name, task in experiment.tasks.items() if task.format is not None}
+    labelled = {name: task for name, task in experiment.tasks.items() if name not in corpora}
+    rows = read_task_data(labelled, base, experiment.seed, faults)
+    prepared = Prepared(experiment, base, faults, source, rows)
+    prepared.data |= {name: rows.splits(name) for name in labelled if rows.parts[name]}
+    check_sources(experiment.tasks, faults)
+    _check_lengths(prepared)
+    for name, task in corpora.items():
+        _check_corpus(prepared, name, task)
+    _fit_targets(prepared)
+    _check_network(prepared)
+    if corpora:
+        with (reading or _silence)() as progress:
+            _load_corpora(prepared, corpora, cache, progress)
+    if source is not None and not faults:
+        with faults.catch("encoder"):
+            prepared.network = build_network(experiment, prepared.targets, source)
+    return prepared
+
+
+def _silence() -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(lambda done: None)
+
+
+def check_device(experiment: Experiment, device: Device, faults: Faults) -> None:
+    """Note what the machine cannot do, and loggers that are not there."""
+    on_processor = False
+    with faults.catch(""):
+        on_processor = choose_device(device).type == "cpu"
+    if experiment.training.precision == "bf16" and on_processor and (fault := half_precision_fault()):
+        faults.add("training.precision", fault)
+    if absent := [name for name in experiment.training.report_to if find_spec(name) is None]:
+        faults.add("training.report_to", f"{', '.join(absent)} is not installed; run: pip install 'weft[track]'")
+
+
+def load_source(experiment: Experiment, base: Path, verify: bool = True) -> TextEncoder:
+    """The encoder to begin with, and its tokenizer; `verify` compares packaged weights with their digest."""
+    choice = experiment.encoder
+    if choice.scratch is None:
+        return load_encoder(choice.name, revision=choice.revision, device="cpu", verify=verify)
+    named = Path(os.path.expanduser(choice.scratch.tokenizer))
+    folder = next((folder for folder in (base / named, named) if folder.is_dir()), None)
+    if folder is None:
+        raise ConfigError(
+            f"there is no folder {choice.scratch.tokenizer}, neither beside the data nor here; make one with: "
+            "weft vocab FILE… --size 8000 --output FOLDER"
+        )
+    tokenizer = Tokenizer.from_folder(folder)
+    torch.manual_seed(experiment.seed)
+    return TextEncoder(Encoder(choice.scratch.config(tokenizer.size)), tokenizer)
+
+
+def build_network(experiment: Experiment, targets: Mapping[str, FittedTarget], source: TextEncoder) -> Network:
+    """A network for the experiment's tasks, its heads fresh by the seed."""
+    encoder = source.encoder
+    encoder.pooler = None  # tasks bring their own
+    encoder.config = replace(encoder.config, with_pooler=False)
+    encoder.gradient_checkpointing = experiment.encoder.gradient_checkpointing
+    torch.manual_seed(experiment.seed)
+    return Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
+
+
+def _check_lengths(prepared: Prepared) -> None:
+    """Note limits that leave no room for text beside the special tokens: the first row tells."""
+    for name, parts in prepared.rows.parts.items():
+        rows = next((part.rows for part in parts.values() if part.rows), [])
+        if prepared.source is not None and rows:
+            with prepared.faults.catch(f"tasks.{name}.max_length"):
+                limit = prepared.max_length(name)
+                assert limit is not None
+                prepared.experiment.tasks[name].encode(rows[:1], prepared.source.tokenizer, limit)
+
+
+def _load_corpora(
+    prepared: Prepared, corpora: Mapping[str, Task], cache: Path | None, progress: Callable[[int], None]
+) -> None:
+    """Tokenize raw text, which may take hours: only where nothing is wrong so far."""
+    if prepared.source is None or prepared.faults:
+        return
+    tokenizer, longest = prepared.source.tokenizer, prepared.source.encoder.config.max_length
+    with TemporaryDirectory() as passing:
+        loader = CorpusLoader(tokenizer, longest, cache or Path(passing), progress)
+        for name, task in corpora.items():
+            if cache is None and _size(task, prepared.base) > _CHECKED:
+                prepared.unread.append(name)
+                continue
+            with prepared.faults.catch(f"tasks.{name}"):
+                splits = task.load(loader, prepared.base, prepared.experiment.seed)
+                if cache is not None:
+                    prepared.data[name] = splits
+
+
+def _check_corpus(prepared: Prepared, name: str, task: Task) -> None:
+    """Note what is wrong with a task's raw text as far as the beginnings of its files tell."""
+    faults, source, format = prepared.faults, prepared.source, task.format
+    assert format is not None
+    if task.train is None:
+        faults.add(f"tasks.{name}.train", "is required to train this task; name a file or a folder")
+    for split, file in task.files().items():
+        for error in islice(corpus_faults(prepared.base / file, format.documents, format.column), _SHOWN):
+            faults.add(f"tasks.{name}.{split}", str(error), DataError)
+    if source is not None:
+        with faults.catch(f"tasks.{name}"):
+            task.check_tokenizer(source.tokenizer)
+        with faults.catch(f"tasks.{name}"):
+            CorpusLoader(source.tokenizer, source.encoder.config.max_length, Path()).check_length(format)
+
+
+def _size(task: Task, base: Path) -> int:
+    """Bytes of a task's raw text."""
+    files = {file for name in task.files().values() for file in corpus_files(base / name)}
+    return sum(file.stat().st_size for file in files)
+
+
+def _fit_targets(prepared: Prepared) -> None:
+    """Fit every target that has rows to be fitted to, and note losses and metrics that do not suit."""
+    for name, task in prepared.experiment.tasks.items():
+        parts = prepared.rows.parts.get(name)
+        golds = [row.gold for row in parts["train"].rows] if parts and "train" in parts else []
+        if golds or parts is None:  # raw text has none to be fitted to
+            prepared.targets[name] = task.target().fit(golds)
+    check_losses(prepared.experiment.tasks, prepared.targets, prepared.faults)
+
+
+def _check_network(prepared: Prepared) -> None:
+    """Note why the network could not be built."""
+    experiment, faults, source = prepared.experiment, prepared.faults, prepared.source
+    width = source.encoder.config.hidden_size if source is not None else 1024  # any will do to compare heads
+    check_heads(experiment.tasks, prepared.targets, width, faults)
+    if source is None or prepared.targets.keys() != experiment.tasks.keys():
+        return
+    with faults.catch(""), Blank(), torch.device("meta"):
+        experiment.conditioning.build(network_shape(source.encoder.config, experiment.tasks, prepared.targets))

@@ -1,0 +1,245 @@
+"""The rows of the tasks' files: every file opened once, each of its rows read by every task that names it.
+
+What is wrong with rows is gathered by what it is: a fault names the file, the first lines and how many rows it is
+about, and never a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.data.formats import Row, read_rows
+from weft.data.records import Example, Gold, Input
+from weft.data.redact import shown_columns
+from weft.errors import DataError
+from weft.tasks import Task
+from weft.training.faults import Faults
+
+SHOWN = 5  # lines, labels and problems named one by one before the rest are only counted
+UNLIKELY = 20  # different wrong answers after which they are taken for another column, neither read on nor named
+_Problems = defaultdict[tuple[str, str], list[tuple[int, str]]]  # by column and message: lines, and what each says
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """The rows of one split of a task; counts mean nothing where reading stopped half-way (`complete` is False)."""
+
+    path: str  # of the config: tasks.NAME.SPLIT
+    file: str
+    rows: list[Example]
+    complete: bool = True
+    total: int = 0  # rows of the file
+    column: str = ""  # of the answer
+    blank: Sequence[int] = ()  # lines of rows without an answer
+    padded: Sequence[int] = ()  # lines of answers with blanks at their ends
+    repairs: Counter[str] = field(default_factory=Counter)
+
+    def locate(self, message: str, lines: Iterable[int] = (), column: str | None = None) -> str:
+        """What is said of the file, or of some of its lines, or of a column in them."""
+        lines = list(lines)
+        where = self.file + (f", {name_lines(lines)}" if lines else "")
+        return f"{where}{'' if column is None else f', column {column!r}'}: {message}"
+
+
+def name_lines(numbers: Iterable[int]) -> str:
+    """`line 3`, or `lines 2, 3, 5, 8, 9 … and 12 more`."""
+    return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(map(str, ordered))}"
+
+
+def few(names: Iterable[str]) -> str:
+    """The first five names, and how many more there are."""
+    listed = list(names)
+    return ", ".join(listed[:SHOWN]) + (f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else "")
+
+
+def count_rows(rows: Sequence[Any]) -> str:
+    """`1 row`, `8 rows`."""
+    return f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+
+
+def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[str, dict[str, SplitRows]]:
+    """The rows of each task's files by split, with a fault for everything that is wrong with them."""
+    readers: dict[Path, list[_Reader]] = {}
+    by_task: dict[str, dict[str, _Reader]] = {name: {} for name in tasks}
+    for name, task in tasks.items():
+        if task.train is None:
+            faults.add(f"tasks.{name}.train", "is required to train this task; name a file")
+        for split, file in task.files().items():
+            reader = by_task[name][split] = _Reader(task, f"tasks.{name}.{split}", file, base / file)
+            readers.setdefault(base / file, []).append(reader)
+    for path, waiting in readers.items():
+        _read_file(path, waiting)
+    return {
+        name: {split: reader.finish(faults) for split, reader in of_task.items()} for name, of_task in by_task.items()
+    }
+
+
+def read_examples(task: Task, path: Path) -> list[Example]:
+    """The rows of one file that have an answer; raises one DataError with everything that is wrong."""
+    faults = Faults()
+    reader = _Reader(task, "", path.name, path)
+    _read_file(path, [reader])
+    part = reader.finish(faults)
+    faults.raise_all()
+    return part.rows
+
+
+def _read_file(path: Path, readers: Sequence[_Reader]) -> None:
+    try:
+        for row in read_rows(path):
+            reading = [reader for reader in readers if not reader.hopeless]
+            if not reading:
+                return
+            for reader in reading:
+                reader.take(row)
+    except DataError as error:
+        for reader in readers:
+            reader.broken = error
+
+
+class _Reader:
+    """A task's reading of a file: the usable rows, and the lines of the others by what is wrong with them."""
+
+    def __init__(self, task: Task, config_path: str, file: str, path: Path) -> None:
+        self.task, self.target = task, task.target()
+        self.config_path, self.file, self.path = config_path, file, path
+        self.column = task.gold_column()  # until a row says otherwise
+        self.may_lack = path.suffix.lower() == ".jsonl"  # an object leaves a key out where a table leaves a cell blank
+        self.broken: DataError | None = None
+        self.hopeless = False  # every further row would say the same
+        self.rows: list[Example] = []
+        self.total, self.columns, self.tabular = 0, dict[str, None](), False
+        self.blank, self.padded = list[int](), list[int]()
+        self.absent: dict[str, list[int]] = defaultdict(list)  # by column
+        self.problems: _Problems = defaultdict(list)  # of texts
+        self.wrong: _Problems = defaultdict(list)  # answers
+        self.refused: dict[str, str] = {}  # the message about each wrong answer
+        self.repairs: Counter[str] = Counter()
+
+    def take(self, row: Row) -> None:
+        """Read one row."""
+        self.total += 1
+        if self.total == 1 or not self.tabular:
+            self.columns |= dict.fromkeys(row.columns)
+            self.tabular = row.tabular
+        self.column = self.task.gold_column(row.columns)
+        cell = row.columns.get(self.column)
+        blank = cell is None or (isinstance(cell, str) and not cell.strip())
+        if blank and (self.column in row.columns or self.may_lack):
+            self.blank.append(row.line)
+            return
+        texts = self.task.text_columns(row.columns)
+        absent = [name for name in (self.column, *texts) if name not in row.columns]
+        for name in absent:
+            self.absent[name].append(row.line)
+        if absent:
+            self.hopeless = row.tabular
+            return
+        input = self._read_input(row, texts[0])
+        gold, repairs = self._read_gold(cell, input, row.line)
+        if gold is not None and input is not None:
+            self.repairs += repairs
+            example = Example(
+                input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans
+            )
+            self.rows.append(example)
+
+    def _read_input(self, row: Row, column: str) -> Input | None:
+        try:
+            return self.task.read_input(row)
+        except DataError as error:
+            self.problems[error.column or column, _anywhere(error.message)].append((row.line, error.message))
+            return None
+
+    def _read_gold(self, cell: Any, input: Input | None, line: int) -> tuple[Gold | None, Counter[str]]:
+        """The answer, and how often what had to be repaired in it."""
+        if isinstance(cell, str) and cell != cell.strip():
+            self.padded.append(line)
+        alone = not isinstance(cell, list)  # whether tags and spans are right depends on their text
+        if alone and str(cell) in self.refused:
+            self.wrong[self.column, self.refused[str(cell)]].append((line, self.refused[str(cell)]))
+        elif alone or input is not None:
+            known = input or Input(())
+            try:
+                cell, repairs = self.target.repair(cell, known, self.column)
+                return self.target.read(cell, known, self.column), repairs
+            except ValueError as error:
+                self.wrong[self.column, _anywhere(str(error))].append((line, str(error)))
+                if alone:
+                    self.refused[str(cell)] = str(error)
+                    self.hopeless = len(self.refused) > UNLIKELY
+        return None, Counter()
+
+    def finish(self, faults: Faults) -> SplitRows:
+        """What was read, after adding what is wrong to the faults."""
+        complete = bool(self.rows) and not (self.broken or self.hopeless or self.absent)
+        part = SplitRows(
+            self.config_path,
+            self.file,
+            self.rows,
+            complete,
+            self.total,
+            self.column,
+            self.blank,
+            self.padded,
+            self.repairs,
+        )
+        if self.broken is not None:
+            faults.add(self.config_path, self._break(self.broken), DataError)
+        for message in self._messages(part) if self.total or self.broken is None else ():
+            faults.add(self.config_path, message, DataError)
+        return part
+
+    def _break(self, error: DataError) -> str:
+        """Where and why reading stopped."""
+        unread = "; what follows was not read" if self.total else ""
+        where = f"{self.file}, line {error.line}" if error.line else str(self.path)
+        return f"{where}: {error.message}{unread}"
+
+    def _messages(self, part: SplitRows) -> list[str]:
+        messages = []
+        for name, lines in self.absent.items():
+            everywhere = len(lines) == self.total or self.hopeless
+            messages.append(part.locate(f"has no column {name!r}{self._columns(name)}", () if everywhere else lines))
+        messages += [_describe(part, *problem) for problem in self.problems.items()]
+        messages += self._wrong_answers(part)
+        if not (self.rows or self.absent or self.problems or self.wrong):
+            empty = f"holds no row with an answer in the column {self.column!r}" if self.total else "holds no rows"
+            lost = self.total and self.column not in self.columns
+            messages.append(part.locate(empty + (self._columns(self.column) if lost else "")))
+        return messages
+
+    def _columns(self, name: str) -> str:
+        """The columns there are, beside one that is missing."""
+        known = (name, self.column, *self.task.text_columns(self.columns))
+        return f"; {shown_columns(self.columns, known, self.tabular)}"
+
+    def _wrong_answers(self, part: SplitRows) -> list[str]:
+        shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
+        ordered = sorted(self.wrong.items(), key=lambda item: -len(item[1]))
+        messages = [_describe(part, *problem) for problem in ordered[:shown]]
+        rest = [line for _, rows in ordered[shown:] for line, _ in rows]
+        if rest:
+            more = f"… and {len(ordered) - shown} more kinds of wrong answer ({count_rows(rest)})"
+            many = f"{len(self.refused):,} different answers or more cannot be used; is this the right column?"
+            columns = {column for (column, _), _ in ordered[shown:]}
+            only = columns.pop() if len(columns) == 1 else None
+            messages.append(part.locate(more if shown else many, rest, only))
+        return messages
+
+
+def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[int, str]]) -> str:
+    """A problem of some rows; of a single one in its own words, which say the place in the row."""
+    (column, general), (_, exact) = problem, rows[0]
+    message = f"{general} ({count_rows(rows)})" if len(rows) > 1 else exact
+    return part.locate(message, [line for line, _ in rows], column)
+
+
+def _anywhere(problem: str) -> str:
+    """What is wrong with a word or a span, whichever of its row it is."""
+    return re.sub(r"\b(word|span) \d+", r"a \1", problem)

@@ -1,0 +1,110 @@
+"""Every task's rows as training uses them: to learn from, to choose by, to report on."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weft.data.dataset import Splits, StoredRows
+from weft.data.redact import common_labels, nearest_name, shown_label
+from weft.errors import DataError
+from weft.targets import Target
+from weft.tasks import Task
+from weft.tasks.base.examples import held_out_lines, labels_of, reduce_rows
+from weft.training.faults import Faults
+from weft.training.reading import SHOWN, UNLIKELY, SplitRows, count_rows, read_files
+
+_LONGEST_LABEL = 100  # characters; a column of longer ones holds texts
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """The rows of tasks that read files: as the files hold them, and as training will see them, by split."""
+
+    files: dict[str, dict[str, SplitRows]]
+    parts: dict[str, dict[str, SplitRows]]
+
+    def splits(self, task: str) -> Splits:
+        """A task's rows to train with."""
+        parts = self.parts[task]
+        return Splits(*(StoredRows(parts[split].rows if split in parts else []) for split in ("train", "dev", "test")))
+
+
+def read_task_data(tasks: Mapping[str, Task], base: Path, seed: int, faults: Faults) -> TaskData:
+    """The rows of every task that reads files, with a fault for all that cannot be learned from."""
+    files = read_files(tasks, base, faults)
+    train = {name: splits["train"].rows for name, splits in files.items() if "train" in splits}
+    held_out = held_out_lines(tasks, train, seed)
+    parts = {name: _divide(name, tasks[name], splits, held_out.get(name, ()), seed) for name, splits in files.items()}
+    for name, task in tasks.items():
+        _check_parts(name, task, parts[name], faults)
+    return TaskData(files, parts)
+
+
+def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Splits]:
+    """The rows of every task that reads files; raises one DataError with every fault of every file."""
+    faults = Faults()
+    data = read_task_data(tasks, base, seed, faults)
+    faults.raise_all()
+    return {name: data.splits(name) for name in tasks}
+
+
+def _divide(
+    name: str, task: Task, files: Mapping[str, SplitRows], held_out: Collection[int], seed: int
+) -> dict[str, SplitRows]:
+    """The splits with the held-out lines of the training file as dev, and training rows cut to what was asked for."""
+    if (train := files.get("train")) is None:
+        return dict(files)
+    rows, parts = train.rows, dict(files)
+    if task.dev_share is not None:
+        dev = replace(train, path=f"tasks.{name}.dev", rows=[row for row in rows if row.line in held_out])
+        parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in held_out]
+    parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
+    return parts
+
+
+def _check_parts(name: str, task: Task, parts: Mapping[str, SplitRows], faults: Faults) -> None:
+    """Note rows from which nothing can be learned, or which could never be answered right."""
+    train = parts.get("train")
+    if train is None or not train.complete:
+        return
+    target = task.target()
+    if len({target.key(row.gold) for row in train.rows}) < 2:
+        same = f"all {count_rows(train.rows)} have the same answer, so there is nothing to learn"
+        faults.add(train.path, train.locate(f"{same}; check the column of the answer"), DataError)
+    dev = parts.get("dev")
+    if dev is not None and dev.complete and not dev.rows:
+        few = f"{task.dev_share:.0%} of so few rows per label leaves none to choose by"
+        faults.add(dev.path, f"{few}; name a dev file, or hold out a larger share", DataError)
+    counts = Counter(labels_of(target, train.rows))
+    if any(len(label) > _LONGEST_LABEL for label in counts):
+        long = sum(len(label) > _LONGEST_LABEL for label in counts)
+        texts = f"{long:,} of {len(counts):,} labels have more than {_LONGEST_LABEL} characters, so the column "
+        texts += f"{train.column!r} seems to hold texts; name the column of the labels"
+        faults.add(train.path, train.locate(texts), DataError)
+        return
+    for part in (parts[split] for split in ("dev", "test") if split in parts):
+        _check_unseen(part, target, counts, faults)
+
+
+def _check_unseen(part: SplitRows, target: Target, known: Mapping[str, int], faults: Faults) -> None:
+    """Note labels that never occur in training."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    for row in part.rows:
+        for label in target.labels_in(row.gold):
+            if label not in known:
+                lines[label].append(row.line)
+    names = {*common_labels(known), *target.labels}
+    shown = SHOWN if len(lines) <= UNLIKELY else 0
+    ordered = sorted(lines)
+    for label in ordered[:shown]:
+        shown_as = f"{shown_label(label, names)} never occurs in training{nearest_name(label, names)}"
+        message = f"label {shown_as} ({count_rows(lines[label])})"
+        faults.add(part.path, part.locate(message, lines[label]), DataError)
+    if rest := ordered[shown:]:
+        more = f"… and {len(rest):,} more labels that never occur in training"
+        many = f"{len(rest):,} different labels never occur in training; is this the right column?"
+        where = [line for label in rest for line in lines[label]]
+        faults.add(part.path, part.locate(more if shown else many, where), DataError)
