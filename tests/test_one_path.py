@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -272,8 +274,13 @@ def test_a_file_that_several_tasks_name_is_opened_once(
     files: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    real = formats.READERS[".csv"]
-    monkeypatch.setitem(formats.READERS, ".csv", lambda path: opened.append(path.name) or real(path))
+    real = formats.FORMATS[".csv"]
+
+    def read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+        opened.append(path.name)
+        return real.read(path)
+
+    monkeypatch.setitem(formats.FORMATS, ".csv", replace(real, read=read))
     same = {**MOOD, "dev": "good.csv", "test": "good.csv"}
     tasks = {"a": MOOD, "b": same, "c": {**MOOD, "label": "text", "text": "label"}, "d": NEAR}
     experiment = parse_experiment({"encoder": {"from": small_encoder}, "tasks": tasks})
