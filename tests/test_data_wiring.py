@@ -36,7 +36,7 @@ from weft.targets.score import ScoreTarget
 from weft.targets.spans import SpansTarget
 from weft.targets.tags import BioTarget, FittedTags, TagOptions
 from weft.tasks import Task
-from weft.tasks.base.corpus import Line, MaskedTask
+from weft.tasks.base.corpus import MaskedTask, UnmaskedRow
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.reading import read_examples
 from weft.training.task_data import load_data
@@ -274,12 +274,12 @@ def test_the_part_that_stays_of_a_pair_is_the_part_asked_for(
 
 
 @pytest.fixture
-def line() -> Line:
+def line() -> UnmaskedRow:
     """Forty words of one or two tokens between two special ones."""
     words = np.repeat(np.arange(40), [1, 2] * 20)
     special = np.zeros(len(words) + 2, bool)
     special[[0, -1]] = True
-    return Line(np.arange(len(special)) + 10, special, np.concatenate([[-1], words, [-1]]))
+    return UnmaskedRow(np.arange(len(special)) + 10, special, np.concatenate([[-1], words, [-1]]))
 
 
 def assert_same(found: Masked, expected: Masked) -> None:
@@ -287,7 +287,7 @@ def assert_same(found: Masked, expected: Masked) -> None:
         np.testing.assert_array_equal(getattr(found, name), value)
 
 
-def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line: Line) -> None:
+def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line: UnmaskedRow) -> None:
     unigrams = Unigrams.from_counts(np.ones(100, np.int64))
     for share in (0.15, 0.4):
         for whole in (False, True):
@@ -305,7 +305,7 @@ def test_hidden_words_are_chosen_by_the_share_and_the_whole_words_asked_for(line
 
 
 @pytest.mark.parametrize("options", [{}, {"mlm_probability": 0.5}, {"p": 0.9}, {"longest": 2, "p": 0.05}])
-def test_hidden_spans_follow_the_law_asked_for(line: Line, options: dict[str, Any]) -> None:
+def test_hidden_spans_follow_the_law_asked_for(line: UnmaskedRow, options: dict[str, Any]) -> None:
     unigrams = Unigrams.from_counts(np.ones(100, np.int64))
     law = {"mlm_probability": 0.15, "p": 0.2, "longest": 10, **options}
     law["share"] = law.pop("mlm_probability")
@@ -324,7 +324,7 @@ def test_of_a_text_with_a_mask_the_part_asked_for_stays(tiny_tokenizers: dict[st
         task = parse(Task, {"kind": "masked_words", "truncation": kept})
         (tokenized_example,) = task.encode([content], tokenizer, 8)
         assert tokenized_example.masked is not None
-        assert len(tokenized_example.masked.places) == places
+        assert len(tokenized_example.masked.positions) == places
         word = tokenizer.encode(["the" if kept == "head" else "fox"], max_length=9)[0].ids[1]
         assert set(tokenized_example.rows[0].ids[1:-1]) == {word}
 
@@ -334,7 +334,7 @@ def test_a_mask_is_written_the_same_way_for_every_tokenizer(tiny_tokenizers: dic
     tokenizer = tiny_tokenizers[kind]
     (tokenized_example,) = parse(Task, "masked_words").encode([Input(("the [MASK] fox [MASK]",))], tokenizer, 30)
     assert tokenized_example.masked is not None
-    assert [tokenized_example.rows[0].ids[place] for place in tokenized_example.masked.places] == [
+    assert [tokenized_example.rows[0].ids[place] for place in tokenized_example.masked.positions] == [
         tokenizer.mask_id
     ] * 2
 

@@ -76,13 +76,13 @@ def test_fifteen_percent_of_a_million_tokens_are_chosen_and_never_a_special_one(
     kind: str, million: tuple[Line, dict[str, Masked]]
 ) -> None:
     line, masked = million[0], million[1][kind]
-    assert abs(len(masked.places) / np.count_nonzero(~line.special) - 0.15) < 0.001
-    assert not line.special[masked.places].any()
-    assert (np.diff(masked.places) > 0).all()
-    assert (masked.gold == line.ids[masked.places]).all()
-    others = np.setdiff1d(np.arange(len(line.ids)), masked.places)
+    assert abs(len(masked.positions) / np.count_nonzero(~line.special) - 0.15) < 0.001
+    assert not line.special[masked.positions].any()
+    assert (np.diff(masked.positions) > 0).all()
+    assert (masked.gold == line.ids[masked.positions]).all()
+    others = np.setdiff1d(np.arange(len(line.ids)), masked.positions)
     assert (masked.ids[others] == line.ids[others]).all()
-    assert not np.isin(masked.ids[masked.places], (CLS, SEP)).any()
+    assert not np.isin(masked.ids[masked.positions], (CLS, SEP)).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +90,7 @@ def test_of_the_chosen_80_percent_are_masked_10_replaced_and_10_kept(
     kind: str, million: tuple[Line, dict[str, Masked]]
 ) -> None:
     masked = million[1][kind]
-    hidden = masked.ids[masked.places]
+    hidden = masked.ids[masked.positions]
     changed = (hidden != masked.gold) & (hidden != MASK)
     # A replacement that happens to be the token itself looks as if it were kept.
     same = 0.1 * (COUNTS[masked.gold] / COUNTS.sum()).mean()
@@ -102,7 +102,7 @@ def test_of_the_chosen_80_percent_are_masked_10_replaced_and_10_kept(
 @pytest.mark.parametrize("kind", KINDS)
 def test_replacements_follow_the_unigram_counts(kind: str, million: tuple[Line, dict[str, Masked]]) -> None:
     masked = million[1][kind]
-    hidden = masked.ids[masked.places]
+    hidden = masked.ids[masked.positions]
     drawn = hidden[(hidden != masked.gold) & (hidden != MASK)]
     got = np.bincount(drawn, minlength=VOCABULARY)
     share = COUNTS / COUNTS.sum()
@@ -131,7 +131,7 @@ def test_counts_of_nothing_are_refused(counts: list[int]) -> None:
 def test_no_word_is_split(kind: str, million: tuple[Line, dict[str, Masked]]) -> None:
     line, masked = million[0], million[1][kind]
     chosen = np.zeros(len(line.ids), np.bool_)
-    chosen[masked.places] = True
+    chosen[masked.positions] = True
     sizes = np.bincount(line.word_of[~line.special])
     hidden = np.bincount(line.word_of[chosen], minlength=len(sizes))
     assert ((hidden == 0) | (hidden == sizes)).all()
@@ -141,7 +141,7 @@ def test_the_tokens_of_a_word_share_their_fate() -> None:
     line = Line([126] * 100)
     masked = line.mask("words")
     words: dict[int, list[int]] = {}
-    for place in masked.places.tolist():
+    for place in masked.positions.tolist():
         words.setdefault(int(line.word_of[place]), []).append(place)
     got = [fates(line, masked, places) for places in words.values()]
     assert {fate: round(got.count(fate) / len(got), 1) for fate in set(got)} == {
@@ -159,7 +159,7 @@ def test_a_unit_is_masked_kept_or_replaced_as_a_whole(kind: str, monkeypatch: py
     monkeypatch.setitem(globals(), "UNIGRAMS", others)
     masked = line.mask(kind)
     units: dict[int, list[int]] = {}
-    for place in masked.places.tolist():
+    for place in masked.positions.tolist():
         units.setdefault(int(line.word_of[place]), []).append(place)
     if kind == "spans":
         units = {start: list(range(start, end)) for start, end in spans_of(masked)}
@@ -175,7 +175,7 @@ def test_a_unit_is_masked_kept_or_replaced_as_a_whole(kind: str, monkeypatch: py
 def test_long_words_are_chosen_as_often_as_short_ones(million: tuple[Line, dict[str, Masked]]) -> None:
     line, masked = million[0], million[1]["words"]
     sizes = np.bincount(line.word_of[~line.special])
-    chosen = np.unique(line.word_of[masked.places])
+    chosen = np.unique(line.word_of[masked.positions])
     for size in (1, 2, 3):
         assert abs((sizes[chosen] == size).sum() / (sizes == size).sum() - 0.15) < 0.004
 
@@ -207,7 +207,7 @@ def test_span_lengths_keep_their_law_where_rows_have_hardly_room_for_the_longest
 )
 def test_small_batches_meet_the_share_on_average(kind: str, rows: list[int]) -> None:
     line = Line(rows)
-    chosen = [len(line.mask(kind, seed).places) for seed in range(1000)]
+    chosen = [len(line.mask(kind, seed).positions) for seed in range(1000)]
     assert abs(np.mean(chosen) / sum(rows) - 0.15) < 0.01
 
 
@@ -215,7 +215,7 @@ def check_spans(line: Line, masked: Masked) -> None:
     """Everything the borders of spans must keep, place by place."""
     assert masked.spans is not None
     assert masked.offset is not None
-    chosen = set(masked.places.tolist())
+    chosen = set(masked.positions.tolist())
     spans = sorted(spans_of(masked))
     assert sorted(chosen) == [place for start, end in spans for place in range(start, end)]
     for start, end in spans:
@@ -228,7 +228,7 @@ def check_spans(line: Line, masked: Masked) -> None:
         assert len(set(line.word_of[start:end].tolist())) <= 10
         fates(line, masked, list(range(start, end)))
     assert all(end < start for (_, end), (start, _) in pairwise(spans))
-    for place, (left, right), offset in zip(masked.places, masked.spans, masked.offset, strict=True):
+    for place, (left, right), offset in zip(masked.positions, masked.spans, masked.offset, strict=True):
         assert left < place < right
         assert offset == place - left - 1
 
@@ -243,7 +243,7 @@ def test_spans_keep_to_their_row_never_touch_and_have_one_fate(
     masked = line.mask("spans", seed, share=share)
     check_spans(line, masked)
     if special and any(lengths):
-        assert len(masked.places)
+        assert len(masked.positions)
 
 
 def test_spans_do_not_run_over_a_special_token_within_a_row() -> None:
@@ -257,7 +257,7 @@ def test_every_part_of_a_row_is_hidden_about_as_often() -> None:
     line = Line([60])
     chosen = np.zeros(62)
     for seed in range(2000):
-        chosen[line.mask("spans", seed).places] += 1
+        chosen[line.mask("spans", seed).positions] += 1
     thirds = [part.mean() / 2000 for part in np.split(chosen[7:-7], 3)]
     assert max(thirds) - min(thirds) < 0.03
 
@@ -265,14 +265,14 @@ def test_every_part_of_a_row_is_hidden_about_as_often() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @given(length=st.integers(1, 6), seed=st.integers(0, 500))
 def test_at_least_one_place_is_chosen_where_there_is_an_ordinary_token(kind: str, length: int, seed: int) -> None:
-    assert len(Line([0, length, 0], seed).mask(kind, seed).places) >= 1
+    assert len(Line([0, length, 0], seed).mask(kind, seed).positions) >= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_special_tokens_only_is_left_alone(kind: str) -> None:
     line = Line([0, 0])
     masked = line.mask(kind)
-    assert len(masked.places) == len(masked.gold) == 0
+    assert len(masked.positions) == len(masked.gold) == 0
     assert (masked.ids == line.ids).all()
 
 
@@ -283,8 +283,8 @@ def test_the_seed_decides_and_the_input_is_not_changed(kind: str) -> None:
     one, same, other = line.mask(kind, 5), line.mask(kind, 5), line.mask(kind, 6)
     assert (line.ids == before).all()
     assert (one.ids == same.ids).all()
-    assert (one.places == same.places).all()
-    assert one.places.tolist() != other.places.tolist()
+    assert (one.positions == same.positions).all()
+    assert one.positions.tolist() != other.positions.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -339,7 +339,7 @@ def test_what_is_hidden_of_a_corpus_follows_the_law_and_never_is_special(files: 
                 assert example.tokens is not None
                 assert tokenized_example.masked is not None
                 (plain,), (begins,) = example.tokens.ids, example.tokens.begins_word
-                places, gold = tokenized_example.masked.places - 1, tokenized_example.masked.gold
+                places, gold = tokenized_example.masked.positions - 1, tokenized_example.masked.gold
                 now = np.array(tokenized_example.rows[0].ids)[1:-1]
                 assert gold is not None
                 assert np.array_equal(plain[places], gold)
@@ -375,7 +375,7 @@ def test_boundary_scores_come_from_the_states_beside_each_span_and_the_place_in_
         wanted = []
         for row, tokenized_example in enumerate(tokenized):
             assert tokenized_example.masked is not None
-            hidden, own = tokenized_example.masked.places.tolist(), states.row(row)
+            hidden, own = tokenized_example.masked.positions.tolist(), states.row(row)
             told = []
             for place in hidden:
                 left = right = place
@@ -403,7 +403,7 @@ def test_the_share_is_met_on_rows_of_any_length(kind: str, words: int, tiny_toke
         Example((), (), 1, tokens=Tokens((ids,), (np.ones(words, bool),), (1, 0, row), unigrams.below))
         for row in range(2000)
     ]
-    hidden = sum(len(one.masked.places) for one in task.encode(rows, tokenizer, 64) if one.masked is not None)
+    hidden = sum(len(one.masked.positions) for one in task.encode(rows, tokenizer, 64) if one.masked is not None)
     assert hidden / (words * len(rows)) == pytest.approx(0.15, abs=0.012)
 
 

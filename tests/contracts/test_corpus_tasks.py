@@ -129,6 +129,14 @@ def scores(network: Network, rows: Sequence[Input]) -> Scores:
     return score(network, {"t": network.encode("t", rows)})["t"]
 
 
+def test_predictions_have_one_shape_whether_the_answers_are_known_or_not(case: Case) -> None:
+    network = case.network()
+    texts = Input(("the quick [MASK]", "the lazy dog")[: case.task.text_count])
+    tokenized = [network.encode("t", rows) for rows in (list(case.rows(network)), [texts])]
+    answers = [network.targets["t"].decode(score(network, {"t": some})["t"], some) for some in tokenized]
+    assert {type(answer) for some in answers for answer in some} == {type(answers[0][0])}
+
+
 def plain(row: Example) -> list[Any]:
     """A drawn row as it can be compared."""
     assert row.tokens is not None

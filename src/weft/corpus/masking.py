@@ -26,10 +26,12 @@ class Masked:
     """A batch after masking. Only span masking fills the last two."""
 
     ids: Integers  # (T,) what the encoder sees
-    places: Integers  # (M,) the chosen places, ascending
+    positions: Integers  # (M,) the chosen positions, ascending
     gold: Integers  # (M,) the ids that stood there
-    spans: Integers | None = None  # (M, 2) the places just outside the left and the right end of each place's span
-    offset: Integers | None = None  # (M,) each place's distance from its span's first token, in tokens
+    spans: Integers | None = (
+        None  # (M, 2) the positions just outside the left and the right end of each position's span
+    )
+    offset: Integers | None = None  # (M,) each position's distance from its span's first token, in tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,20 +65,20 @@ def mask_tokens(
     share: float = 0.15,
     minimum: int = 1,
 ) -> Masked:
-    """Hide single tokens.
+    """Mask single tokens.
 
     The number chosen is `share` of the ordinary tokens, rounded up or down at random so that the share is met on
-    average, but never below `least` while there are so many. A short row may have none; a batch always has one, unless
-    `least` is 0, as it should be where each row is masked by itself.
+    average, but never below `minimum` while there are so many. A short row may have none; a batch always has one,
+    unless `minimum` is 0, as it should be where each row is masked by itself.
 
     Args:
         ids: (T,).
         special: (T,), tokens that are never chosen.
     """
     _check_share(share)
-    places = np.flatnonzero(~special)
-    places = places[_choose(len(places), share, rng, minimum)]
-    return _mask(ids, places, np.arange(len(places)), mask_id, unigrams, rng)
+    positions = np.flatnonzero(~special)
+    positions = positions[_choose(len(positions), share, rng, minimum)]
+    return _mask(ids, positions, np.arange(len(positions)), mask_id, unigrams, rng)
 
 
 def mask_words(
@@ -89,10 +91,10 @@ def mask_words(
     share: float = 0.15,
     minimum: int = 1,
 ) -> Masked:
-    """Hide whole words: all tokens of a word or none, and all in the same way.
+    """Mask whole words: all tokens of a word or none, and all in the same way.
 
     Words are chosen regardless of their length, `share` of them, so that `share` of the tokens is met on average; never
-    fewer than `least`, as in `mask_tokens`.
+    fewer than `minimum`, as in `mask_tokens`.
 
     Args:
         ids: (T,).
@@ -102,8 +104,8 @@ def mask_words(
     _check_share(share)
     starts, ends = _words(special | (word_of < 0), word_of)
     chosen = _choose(len(starts), share, rng, minimum)
-    places, unit = _expand(starts[chosen], ends[chosen])
-    return _mask(ids, places, unit, mask_id, unigrams, rng)
+    positions, unit = _expand(starts[chosen], ends[chosen])
+    return _mask(ids, positions, unit, mask_id, unigrams, rng)
 
 
 def mask_spans(
@@ -119,13 +121,13 @@ def mask_spans(
     longest: int = 10,
     minimum: int = 1,
 ) -> Masked:
-    """Hide spans of whole words, each with an unmasked token of its own row on either side.
+    """Mask spans of whole words, each with an unmasked token of its own row on either side.
 
     Lengths in words follow the geometric law of `p`, cut off at `longest` (or at the words of the longest row, where
-    all are shorter). They are drawn before their places are, and a span that finds no room in one row goes to another,
-    so that long spans are as frequent as they should be. `share` of the words is masked on average, over the batch and
-    not in every row, and at least one span unless `least` is 0. No span crosses a row or a special token, and two spans
-    never touch.
+    all are shorter). They are drawn before their positions are, and a span that does not fit into one row goes to
+    another, so that long spans are as frequent as they should be. `share` of the words is masked on average, over the
+    batch and not in every row, and at least one span unless `minimum` is 0. No span crosses a row or a special token,
+    and two spans never touch.
 
     Args:
         ids: (T,).
@@ -141,10 +143,10 @@ def mask_spans(
     stretches = _stretches(barred, row_of, starts, ends)
     first, length = _place_spans(stretches, share, length_law(p, longest), rng, minimum)
     left, right = starts[first], ends[first + length - 1]
-    places, unit = _expand(left, right)
-    masked = _mask(ids, places, unit, mask_id, unigrams, rng)
+    positions, unit = _expand(left, right)
+    masked = _mask(ids, positions, unit, mask_id, unigrams, rng)
     outside = np.stack([left - 1, right], axis=1)
-    return Masked(masked.ids, masked.places, masked.gold, outside[unit], places - left[unit])
+    return Masked(masked.ids, masked.positions, masked.gold, outside[unit], positions - left[unit])
 
 
 def length_law(p: float, longest: int) -> NDArray[np.float64]:
@@ -165,21 +167,21 @@ def _choose(count: int, share: float, rng: np.random.Generator, minimum: int) ->
 
 
 def _mask(
-    ids: Integers, places: Integers, unit: Integers, mask_id: int, unigrams: Unigrams, rng: np.random.Generator
+    ids: Integers, positions: Integers, unit: Integers, mask_id: int, unigrams: Unigrams, rng: np.random.Generator
 ) -> Masked:
-    """Mask, replace or keep the chosen places; those of one unit, numbered from 0 without gaps, share their fate."""
+    """Mask, replace or keep the chosen positions; those of one unit, numbered from 0 without gaps, share their fate."""
     units = int(unit[-1]) + 1 if len(unit) else 0
     fate = rng.random(units)[unit]
     masked = ids.copy()
-    masked[places[fate < MASKED]] = mask_id
-    replaced = places[(fate >= MASKED) & (fate < MASKED + REPLACED)]
+    masked[positions[fate < MASKED]] = mask_id
+    replaced = positions[(fate >= MASKED) & (fate < MASKED + REPLACED)]
     masked[replaced] = unigrams.draw(rng, len(replaced))
-    return Masked(masked, places, ids[places])
+    return Masked(masked, positions, ids[positions])
 
 
 def _words(barred: Flags, word_of: Integers, row_of: Integers | None = None) -> tuple[Integers, Integers]:
-    """The first place of every word and the place after its last, both (W,)."""
-    border = np.ones(len(barred) + 1, np.bool_)  # whether something new begins at a place
+    """The first position of every word and the position after its last, both (W,)."""
+    border = np.ones(len(barred) + 1, np.bool_)  # whether something new begins at a position
     border[1:-1] = (word_of[1:] != word_of[:-1]) | barred[1:] | barred[:-1]
     if row_of is not None:
         border[1:-1] |= row_of[1:] != row_of[:-1]
@@ -189,7 +191,7 @@ def _words(barred: Flags, word_of: Integers, row_of: Integers | None = None) -> 
 
 
 def _expand(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-    """The places of all stretches [start, end), ascending as they are, and the number of the stretch of each."""
+    """The positions of all stretches [start, end), ascending as they are, and the number of the stretch of each."""
     sizes = ends - starts
     unit = np.repeat(np.arange(len(starts)), sizes)
     return np.arange(len(unit)) + (starts - np.cumsum(sizes) + sizes)[unit], unit

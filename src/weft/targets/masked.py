@@ -1,4 +1,4 @@
-"""Masked tokens: one of the vocabulary at every masked place."""
+"""Masked tokens: one of the vocabulary at every masked position."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class FittedMasked(FittedTarget):
     def _answers(self, values: Tensor, tokenized_example: TokenizedExample) -> MaskedPrediction:
         """Where the gold is known, what is measured; else the fillers of each position, the likeliest first."""
         masked, top = masked_tokens_of(tokenized_example), (values.shape[1] - 1) // 2
-        count = len(masked.places)
+        count = len(masked.positions)
         if masked.gold is not None:
             right = values[:, 1 + top].long() == torch.cat(self.gold_tensors([], [tokenized_example]))
             halves = zip(right.split(count), values[:, 0].double().split(count), strict=True) if count else ()
@@ -133,7 +133,7 @@ class FittedMasked(FittedTarget):
         )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        """Accuracy, perplexity and likelihood at the masked places; what is told from beside by itself."""
+        """Accuracy, perplexity and likelihood at the masked positions; what is told from beside by itself."""
         counts = [cast(MaskedPrediction, prediction).counts for prediction in predictions]
         sums = np.array([one.own for one in counts])
         sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be masked

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from weft.corpus.masking import Masked, Unigrams, mask_tokens, mask_words
-from weft.tasks.base.corpus import Line, MaskedTask
+from weft.tasks.base.corpus import MaskedTask, UnmaskedRow
 
 
 class MaskedWords(MaskedTask):
@@ -27,9 +27,7 @@ class MaskedWords(MaskedTask):
     def variants(cls) -> list[dict[str, Any]]:
         return [{}, {"whole_word_masking": True}]
 
-    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
+    def mask_row(self, row: UnmaskedRow, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         if self.whole_word_masking:
-            return mask_words(
-                line.ids, line.special, line.word_of, mask, unigrams, rng, self.mlm_probability, minimum=0
-            )
-        return mask_tokens(line.ids, line.special, mask, unigrams, rng, self.mlm_probability, minimum=0)
+            return mask_words(row.ids, row.special, row.word_of, mask, unigrams, rng, self.mlm_probability, minimum=0)
+        return mask_tokens(row.ids, row.special, mask, unigrams, rng, self.mlm_probability, minimum=0)

@@ -15,7 +15,7 @@ from weft.layers.features import Features
 from weft.layers.masked import BoundaryFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
-from weft.tasks.base.corpus import Line, MaskedTask
+from weft.tasks.base.corpus import MaskedTask, UnmaskedRow
 from weft.tensors import Batch, BoundaryIndex, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
@@ -35,9 +35,9 @@ class SpanBoundary(MaskedTask):
     longest: Annotated[int, Field(ge=1)] = 10
     """The most words of a span."""
 
-    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
-        row, law = np.zeros_like(line.ids), (self.mlm_probability, self.p, self.longest)
-        return mask_spans(line.ids, line.special, line.word_of, row, mask, unigrams, rng, *law, minimum=0)
+    def mask_row(self, row: UnmaskedRow, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
+        row_of, law = np.zeros_like(row.ids), (self.mlm_probability, self.p, self.longest)
+        return mask_spans(row.ids, row.special, row.word_of, row_of, mask, unigrams, rng, *law, minimum=0)
 
     def target(self) -> Target:
         return MaskedTarget(boundary=True)
@@ -66,7 +66,7 @@ def _outside(masked: MaskedTokens, last: int) -> tuple[Tensor, Tensor, Tensor, T
 
     A token that the user masked is a span of its own.
     """
-    positions = torch.from_numpy(masked.places)
+    positions = torch.from_numpy(masked.positions)
     if masked.outside is None or masked.offset is None:
         return positions, (positions - 1).clamp_min(0), (positions + 1).clamp_max(last), torch.zeros_like(positions)
     outside = torch.from_numpy(masked.outside)

@@ -53,13 +53,13 @@ class SubWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedTokens:
-    """The M places of a row at which a token was masked."""
+    """The M positions of a row at which a token was masked."""
 
-    places: Integers  # (M,)
+    positions: Integers  # (M,)
     gold: Integers | None = None  # (M,) what stood there, where that is known
-    outside: Integers | None = None  # (M, 2) the positions beside each one's span
-    offset: Integers | None = None  # (M,) how far into its span each one is
-    vocabulary: Sequence[str] = ()  # the token of every id, where somebody will read the answers
+    outside: Integers | None = None  # (M, 2) the positions just outside the span of each
+    offset: Integers | None = None  # (M,) how far into its span each is
+    vocabulary: Sequence[str] = ()  # the token of every id
 
 
 @dataclass(frozen=True, slots=True, eq=False)

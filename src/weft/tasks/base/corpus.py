@@ -39,7 +39,7 @@ MASK = "[MASK]"  # what users write, whatever the tokenizer's own mask token is 
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UnmaskedRow:
     """A row of tokens before any is masked."""
 
     ids: NDArray[np.int32]  # (T,)
@@ -115,7 +115,7 @@ class MaskedTask(CorpusTask):
         _ = tokenizer.mask_id  # raises where there is none
 
     @abstractmethod
-    def mask_row(self, line: Line, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
+    def mask_row(self, row: UnmaskedRow, mask: int, unigrams: Unigrams, rng: np.random.Generator) -> Masked:
         """A row with some of its tokens masked."""
 
     def target(self) -> Target:
@@ -135,10 +135,10 @@ class MaskedTask(CorpusTask):
                 continue
             row, begins = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
             special = np.isin(row.ids, specials)
-            line = Line(row.ids, special, np.where(special, -1, np.cumsum(begins)))
+            unmasked = UnmaskedRow(row.ids, special, np.where(special, -1, np.cumsum(begins)))
             unigrams, rng = Unigrams(input.tokens.tokens_below), np.random.default_rng(input.tokens.seed)
-            masked = self.mask_row(line, mask, unigrams, rng)
-            tokens = MaskedTokens(masked.places, masked.gold, masked.spans, masked.offset)
+            masked = self.mask_row(unmasked, mask, unigrams, rng)
+            tokens = MaskedTokens(masked.positions, masked.gold, masked.spans, masked.offset, tokenizer.vocabulary)
             found.append(
                 TokenizedExample(input, [replace(row, ids=masked.ids.astype(np.int32, copy=False))], masked=tokens)
             )
@@ -147,13 +147,13 @@ class MaskedTask(CorpusTask):
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         """The masked tokens of all examples, end to end."""
         positions = [
-            batch.row_offsets[row] + torch.from_numpy(masked_tokens_of(tokenized_example).places)
+            batch.row_offsets[row] + torch.from_numpy(masked_tokens_of(tokenized_example).positions)
             for row, tokenized_example in enumerate(tokenized)
         ]
         return Indices(masked=MaskIndex(torch.cat(positions)))
 
     def count_outputs(self, tokenized_example: TokenizedExample) -> int:
-        return len(masked_tokens_of(tokenized_example).places)
+        return len(masked_tokens_of(tokenized_example).positions)
 
     def build_features(self, width: int) -> Features:
         return MaskedFeatures()
