@@ -201,6 +201,29 @@ def test_python_opens_a_file_once_that_several_tasks_are_measured_on(
     assert opened == [rows]
 
 
+def test_tasks_measured_on_the_same_texts_share_tokens_and_passes(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = [{**row, "text": f"{row['text']} again"} for row in ROWS]
+    data = {"fox": ROWS, "short": other, "size": ROWS, "drugs": ROWS}
+    alone = {name: weft.Model(network).evaluate({name: rows})[name] for name, rows in data.items()}
+    tokenized: list[int] = []
+    passes: list[int] = []
+    real = Tokenizer.encodings
+
+    def encodings(self: Tokenizer, texts: Any, **options: Any) -> Any:
+        tokenized.append(len(texts))
+        return real(self, texts, **options)
+
+    monkeypatch.setattr(Tokenizer, "encodings", encodings)
+    handle = network.encoder.register_forward_hook(lambda *_: passes.append(1))
+    together = weft.Model(network).evaluate(data)
+    handle.remove()
+    assert together == alone
+    assert tokenized == [3, 3, 3]  # `fox` and `size` together; `drugs`, which reads without a limit; `short`
+    assert len(passes) == 2
+
+
 @pytest.mark.parametrize(
     ("data", "task", "message"),
     [

@@ -21,10 +21,11 @@ from weft.metrics.wrong_rows import wrong_rows
 from weft.model.gold import read_gold
 from weft.model.inputs import choose_tasks
 from weft.model.network import Network
-from weft.model.predict import WINDOW, score
+from weft.model.predict import WINDOW, groups, score
 from weft.targets import FittedTarget, Measures
 from weft.tensors import Scores
 from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.shared import SharedTokenizer
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,51 @@ class TaskResult:
 
 
 def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True) -> dict[str, TaskResult]:
-    """Every task's result on its rows."""
+    """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder."""
     network.eval()
+    for task, examples in rows.items():
+        check_rows(task, network.targets[task], examples)
+    predictions: dict[str, list[Prediction]] = {}
+    for tasks in with_same_texts(rows):
+        predictions |= predict_examples(network, {task: rows[task] for task in tasks})
     results = {}
     for task, examples in rows.items():
         target = network.targets[task]
-        check_rows(task, target, examples)
-        predictions: list[Prediction] = []
-        for first in range(0, len(examples), WINDOW):  # all at once, scores may not fit into memory
-            scores, tokenized = score_examples(network, task, examples[first : first + WINDOW])
-            predictions += target.decode(scores, tokenized)
-        measures = target.measure([one.gold for one in examples], predictions, intervals)
-        sections = report_sections(target, examples, predictions, measures) if intervals else ()
+        measures = target.measure([row.gold for row in examples], predictions[task], intervals)
+        sections = report_sections(target, examples, predictions[task], measures) if intervals else ()
         results[task] = TaskResult(network.metric(task), len(examples), measures, sections=tuple(sections))
     return results
+
+
+def with_same_texts(rows: Mapping[str, Sequence[Example]]) -> list[list[str]]:
+    """The tasks in groups whose rows hold the same texts in the same order; rows of raw text are alone."""
+    found: list[list[str]] = []
+    for task, examples in rows.items():
+        alike = next((tasks for tasks in found if _same_texts(rows[tasks[0]], examples)), None)
+        if alike is None:
+            found.append([task])
+        else:
+            alike.append(task)
+    return found
+
+
+def _same_texts(some: Sequence[Example], others: Sequence[Example]) -> bool:
+    if len(some) != len(others) or some[0].tokens is not None or others[0].tokens is not None:
+        return False
+    return all(one.texts == other.texts for one, other in zip(some, others, strict=True))
+
+
+def predict_examples(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, list[Prediction]]:
+    """The predictions of tasks whose rows hold the same texts; in windows, since all scores may not fit into memory."""
+    predictions: dict[str, list[Prediction]] = {task: [] for task in rows}
+    for first in range(0, len(next(iter(rows.values()))), WINDOW):
+        tokenizer = SharedTokenizer(network.tokenizer)
+        window = {task: examples[first : first + WINDOW] for task, examples in rows.items()}
+        inputs = [dict(zip(window, row, strict=True)) for row in zip(*window.values(), strict=True)]
+        for tokenized in groups(network, inputs, tokenizer):
+            for task, scores in score(network, tokenized).items():
+                predictions[task] += network.targets[task].decode(scores, tokenized[task])
+    return predictions
 
 
 def report_sections(

@@ -17,16 +17,19 @@ class SharedTokenizer(Tokenizer):
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        super().__init__(tokenizer.backend, tokenizer.settings)
-        self._kept: dict[tuple[tuple[Text, ...], int, Truncation, bool], list[TokenizedRow]] = {}
+        self.__dict__.update(tokenizer.__dict__)  # with whatever it has learned about itself so far
+        self._kept: dict[tuple[Text, int, Truncation, bool], TokenizedRow] = {}
 
     def encode(
         self, texts: Sequence[Text], *, max_length: int, truncation: Truncation = "head", offsets: bool = False
     ) -> list[TokenizedRow]:
-        key = tuple(texts), max_length, truncation, offsets
-        if key not in self._kept:
-            self._kept[key] = super().encode(texts, max_length=max_length, truncation=truncation, offsets=offsets)
-        return self._kept[key]
+        keys = [(text, max_length, truncation, offsets) for text in texts]
+        if new := [key for key in dict.fromkeys(keys) if key not in self._kept]:
+            rows = super().encode(
+                [key[0] for key in new], max_length=max_length, truncation=truncation, offsets=offsets
+            )
+            self._kept.update(zip(new, rows, strict=True))
+        return [self._kept[key] for key in keys]
 
     def has_tokens(self, text: str) -> bool:
         """Whether there is anything to read in a text beside special tokens: blanks and control characters are not."""
