@@ -30,7 +30,8 @@ from weft.model.inspect import LeafConditioner, inspect, label_shares, unread_st
 from weft.model.inspection import Inspection
 from weft.model.network import Network
 from weft.model.predict import predict
-from weft.reports.inspect_page import marks_of, render_attention
+from weft.reports.inspect_page import render_attention
+from weft.reports.inspect_panels import marks_of
 from weft.reports.spans import LOOKS, Mark, Piece, legend, looks_of, paint, stack
 from weft.spec import parse
 from weft.targets.label import FittedLabel, LabelTarget

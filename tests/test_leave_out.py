@@ -18,7 +18,8 @@ from weft.model.embed import load_encoder
 from weft.model.inspect import inspect
 from weft.model.inspection import Inspection, ReadRow, ReadText, Word
 from weft.model.network import Network
-from weft.reports.inspect_page import agreement, render_attention
+from weft.reports.inspect_facts import agreement
+from weft.reports.inspect_page import render_attention
 from weft.spec import parse
 from weft.tasks import Task
 

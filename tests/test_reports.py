@@ -453,12 +453,8 @@ def test_spans_have_a_table_of_boundary_and_type_errors() -> None:
     target = SpansTarget(labels=("x", "y"), max_width=4).fit([])
     golds: list[Gold] = [((0, 4, "x"), (5, 9, "x"), (10, 14, "y")), ((0, 4, "y"),)]
     answers: list[Prediction] = [
-        [
-            {"start": 0, "end": 4, "label": "x"},
-            {"start": 5, "end": 9, "label": "y"},
-            {"start": 10, "end": 12, "label": "y"},
-        ],
-        [{"start": 7, "end": 9, "label": "x"}],
+        SpansPrediction((PredictedSpan(0, 4, "x"), PredictedSpan(5, 9, "y"), PredictedSpan(10, 12, "y"))),
+        SpansPrediction((PredictedSpan(7, 9, "x"),)),
     ]
     page = render(make_record({"names": entry("spans", "f1", (target, golds, answers), 0.0, 0.0)}))
     shown = " ".join(" ".join(Features(page).words).split())
@@ -470,7 +466,7 @@ def test_spans_have_a_table_of_boundary_and_type_errors() -> None:
 @pytest.mark.parametrize("labels", [(), tuple(f"my {i}. complaint" for i in range(30))])
 def test_labels_that_could_be_texts_are_numbers_unless_the_config_names_them(labels: tuple[str, ...]) -> None:
     texts: list[Gold] = [f"my {i}. complaint" for i in range(30)]
-    answers: list[Prediction] = [{"label": texts[0], "score": 0.9}] * 30
+    answers: list[Prediction] = [LabelPrediction(str(texts[0]), 0.9)] * 30
     target = LabelTarget(labels=labels).fit(texts)
     record = make_record({"t": entry("classification", "accuracy", (target, texts, answers), 0.0, 0.0)})
     for shown in (json.dumps(record["tasks"]["t"]["sections"]), render(record), render_card(record)):
@@ -482,7 +478,9 @@ def test_a_long_label_that_few_rows_have_is_a_number_and_the_others_are_shown() 
     long = "a label that is longer than any name would be"
     golds: list[Gold] = ["a", "b"] * 20 + [long]
     target = LabelTarget().fit(golds)
-    record = make_record({"t": entry("classification", "accuracy", (target, golds, [{"label": "b"}] * 41), 0.0, 0.0)})
+    record = make_record(
+        {"t": entry("classification", "accuracy", (target, golds, [LabelPrediction("b")] * 41), 0.0, 0.0)}
+    )
     card = render_card(record)
     assert "3 labels: `a`, `label 2`, `b`" in card
     assert long not in card + render(record)

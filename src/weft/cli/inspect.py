@@ -117,7 +117,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
     from rich.text import Text
 
     from weft.cli.screen import output
-    from weft.reports.inspect_page import strongest
+    from weft.reports.inspect_facts import strongest
 
     if number is not None:
         output.rule(f"row {number}", align="left", style="dim")
@@ -198,7 +198,7 @@ def _paint(text: ReadText, most: float) -> Text:
 
 
 def _sentences(one: Inspection, row: ReadRow) -> list[str]:
-    from weft.reports.inspect_page import cut, percent
+    from weft.reports.inspect_facts import cut, percent
     from weft.reports.spans import visible
 
     words = [(visible(text.text[word.start : word.end]), word) for text in row.texts for word in text.words]
@@ -222,7 +222,7 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
 
 def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
     """What becomes of the answer without the words that matter most, and how far gradient × input agrees."""
-    from weft.reports.inspect_page import agreement, drop_in_words
+    from weft.reports.inspect_facts import agreement, drop_in_words
 
     drops = [(name, word.left_out) for name, word in words if word.left_out]
     ranked = sorted(drops, key=lambda item: -abs(item[1]))[:_TOP]
@@ -234,7 +234,7 @@ def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
 
 
 def _name(name: str, word: Word, key: str) -> str:
-    from weft.reports.inspect_page import percent
+    from weft.reports.inspect_facts import percent
 
     share = percent(abs(getattr(word, key)))
     pulled = (
