@@ -25,7 +25,7 @@ from weft.model.folder import load_network, save_network
 from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
-from weft.tasks import Task
+from weft.tasks import Task, TaskFiles
 from weft.tensors import Batch, Scores
 from weft.training.progress import Callback
 from weft.training.reading import read_examples
@@ -172,6 +172,8 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encode
     scored = scores(network, rows)
     network.targets["t"] = network.targets["t"].calibrate(scored, rows, network.encode("t", rows), network.metric("t"))
     save_network(network, tmp_path / "here")
+    stored = json.loads((tmp_path / "here" / "weft.json").read_text())["tasks"]["t"]
+    assert not TaskFiles.model_fields.keys() & stored.keys()  # where rows came from is nobody's business
     shutil.copytree(tmp_path / "here", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "here")
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)

@@ -61,7 +61,7 @@ def save_network(network: Network, folder: Path) -> None:
         "format": FORMAT,
         "encoder": asdict(network.encoder.config),
         "conditioning": network.conditioning.to_dict(),
-        "tasks": {name: task.to_dict() for name, task in network.tasks.items()},
+        "tasks": {name: task.model_options() for name, task in network.tasks.items()},
         "targets": {name: target.to_dict() for name, target in network.targets.items()},
     }
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from weft.corpus.loading import CorpusLoader, corpus_faults
+from weft.corpus.loading import CorpusFormat, CorpusLoader, corpus_faults
 from weft.data.formats import Row
 from weft.data.records import Example
 from weft.data.redact import nearest_name
@@ -16,7 +16,6 @@ from weft.data.tables import RowSource, open_rows
 from weft.errors import DataError
 from weft.model.inputs import choose_columns, first_row, left_out
 from weft.tasks import Task
-from weft.tasks.base.corpus import CorpusTask
 from weft.tasks.base.examples import read_example
 
 _SHOWN = 20  # faults named one by one before the rest are only counted
@@ -39,12 +38,12 @@ def read_gold(
     A file is opened once for all tasks with labels. Rows without an answer are passed over. Raises a DataError with
     every fault of all rows; and where a task cannot be served, if `all_needed` or if no task can.
     """
-    raw = {name: task for name, task in tasks.items() if isinstance(task, CorpusTask)}
+    raw = {name: task.format for name, task in tasks.items() if task.format is not None}
     labelled = {name: task for name, task in tasks.items() if name not in raw}
     source, rows = open_rows(data) if labelled else (Path(str(data)), iter(()))  # raw text may be a folder
     gold = _read_labelled(labelled, rows, source) if labelled else GoldRows()
-    for name, task in raw.items():
-        _read_raw(name, task, data, corpora, gold)
+    for name, format in raw.items():
+        _read_raw(name, format, tasks[name], data, corpora, gold)
     notes = left_out(gold.problems, gold.columns, tasks, source, refuse=all_needed or not gold.examples)
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
@@ -87,11 +86,13 @@ def _no_answers(name: str, column: str, columns: Mapping[str, None]) -> str:
     return f"task {name!r} has its answers in the column {column!r}{nearest_name(column, columns)}"
 
 
-def _read_raw(name: str, task: CorpusTask, data: RowSource, corpora: CorpusLoader, gold: GoldRows) -> None:
+def _read_raw(
+    name: str, format: CorpusFormat, task: Task, data: RowSource, corpora: CorpusLoader, gold: GoldRows
+) -> None:
     """The rows of a task that makes its answers from raw text, which it reads from files alone."""
     if not isinstance(data, str | os.PathLike):
         gold.problems.append(f"task {name!r} reads raw text, from files alone")
-    elif fault := next(corpus_faults(Path(data), task.documents, task.text), None):
+    elif fault := next(corpus_faults(Path(data), format.documents, format.column), None):
         gold.problems.append(f"task {name!r} reads raw text, which this does not hold: {fault.message}")
     else:
         gold.examples[name] = task.rows(corpora, Path(data))

@@ -24,11 +24,10 @@ from weft.model.inputs import choose_tasks
 from weft.model.inspection import Heads, Inspection, ReadRow, ReadText, Stretch, Word
 from weft.model.leave_out import LeftOut, leave_out
 from weft.model.network import Network
-from weft.tasks.base.words import WordTask
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow
-from weft.tokenization.windows import Window, cut_windows, join_windows
+from weft.tokenization.windows import join_windows
 from weft.tokenization.words import TextWord, whole_words
 
 Texts = tuple[str, ...]  # one text, or the two of a pair
@@ -210,7 +209,7 @@ def _rows(
     if tokenized_example.dropped or in_windows:
         full = encode_with_offsets(network, task, tokenized_example.input, _NO_LIMIT).rows
     if in_windows:
-        windows = _windows(network, task, full[0])
+        windows = network.tasks[task].windows(full[0], network.max_length(task))
         assert [len(window.row) for window in windows] == sizes
         joined = join_windows(full[0], windows, [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts])
         return [_Row(full[0], full[0], texts, whole_words(full[0], texts), *joined, None, len(sizes))]
@@ -232,13 +231,6 @@ def _rows(
 def _numbered(words: Sequence[TextWord], row: int) -> Iterator[tuple[int, int, int]]:
     """Of each word the number of its text among all texts of the example, and its characters."""
     return ((max(row, word.text), word.start, word.end) for word in words)
-
-
-def _windows(network: Network, task: str, whole: TokenizedRow) -> list[Window]:
-    """The windows in which a task reads a row."""
-    kind = network.tasks[task]
-    assert isinstance(kind, WordTask)
-    return cut_windows(whole, network.max_length(task), kind.stride)
 
 
 def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:

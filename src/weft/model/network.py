@@ -44,7 +44,10 @@ class Network(nn.Module):
         self.tokenizer = tokenizer
         self.conditioning = conditioning or Unconditioned()
         self.targets = dict(targets)
-        self.tasks = {name: with_pooling(task, self.targets[name], self.conditioning) for name, task in tasks.items()}
+        self.tasks = {
+            name: with_pooling(task, self.targets[name], self.conditioning).without_files()
+            for name, task in tasks.items()
+        }
         self.encoder = encoder
         self.conditioner = self.conditioning.build(network_shape(encoder.config, self.tasks, self.targets))
         width = encoder.config.hidden_size
@@ -146,6 +149,7 @@ class Network(nn.Module):
 
 def with_pooling(task: Task, target: FittedTarget, conditioning: Conditioning) -> Task:
     """The task with its own pooler, else the first token where labels feed that, else the mean."""
+    task = task.without_files()  # which are no part of a network
     if task.pooling is not None:
         return task
     fed = conditioning.reads_first_token and target.row_labels

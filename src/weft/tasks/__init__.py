@@ -27,7 +27,8 @@ from weft.spec import Spec
 from weft.targets import Target
 from weft.tensors import Batch, Indices
 from weft.tokenization.examples import TokenizedExample
-from weft.tokenization.tokenizer import Tokenizer, Truncation
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer, Truncation
+from weft.tokenization.windows import Window
 
 _SAME: dict[str, tuple[Any, ...]] = {"pooling": (Mean(),)}  # model folders store it for every task
 
@@ -163,6 +164,10 @@ class Task(TaskFiles, root=True):
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         """Each example as rows of tokens."""
 
+    def windows(self, whole: TokenizedRow, max_length: int) -> list[Window]:
+        """The windows in which it reads a row that was tokenized without a limit, for kinds that read all of a text."""
+        raise NotImplementedError
+
     @abstractmethod
     def build_features(self, width: int) -> Features:
         """The module from States to what the head reads, (R, F): F numbers per answer."""
@@ -200,6 +205,10 @@ class Task(TaskFiles, root=True):
     def without_files(self) -> Self:
         """The task as a trained model needs it."""
         return self.model_copy(update=TaskFiles().model_dump())
+
+    def model_options(self) -> dict[str, Any]:
+        """Plain data from which `without_files` can be built: every option but where rows come from."""
+        return {name: value for name, value in self.to_dict().items() if name not in TaskFiles.model_fields}
 
     @classmethod
     def variants(cls) -> list[dict[str, Any]]:

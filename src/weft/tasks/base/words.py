@@ -15,7 +15,8 @@ from weft.data.records import Example, Input
 from weft.tasks import Task
 from weft.tensors import Batch, Indices, WordIndex
 from weft.tokenization.examples import TokenizedExample, number_words, read_words
-from weft.tokenization.tokenizer import Tokenizer
+from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
+from weft.tokenization.windows import Window, cut_windows
 from weft.tokenization.words import join_words
 
 
@@ -88,6 +89,9 @@ class WordTask(Task):
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         return read_words(inputs, tokenizer, max_length, self.stride)
+
+    def windows(self, whole: TokenizedRow, max_length: int) -> list[Window]:
+        return cut_windows(whole, max_length, self.stride)
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         """The words of all examples, end to end."""
