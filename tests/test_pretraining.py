@@ -26,7 +26,7 @@ from weft.corpus import corpus as corpora
 from weft.corpus.loading import CorpusLoader
 from weft.corpus.masking import Unigrams
 from weft.data.records import Example, Tokens
-from weft.errors import ConfigError, DataError, WeftError
+from weft.errors import ConfigError, DataError, EmptyTextWarning, WeftError
 from weft.model.embed import load_encoder
 from weft.model.folder import load_network
 from weft.model.network import Network
@@ -227,7 +227,7 @@ def test_masked_words_beside_another_task_count_by_their_weight(files: Path, tra
     assert torch.equal(light, again)  # so that it is the weight which makes the difference
     assert not torch.equal(light, weighty)
     everything = weft.load(folder).predict(["The [MASK] fox jumps"])[0]
-    assert set(everything) == {"fox", "words"}
+    assert set(everything) == {"fox", "words", "truncated", "empty"}
     assert [len(one) for one in weft.load(folder).predict(["The [MASK] fox", "The fox"], "words")] == [1, 0]
     assert weft.load(folder).predict([("The fox", "The dog")], "next")[0]["label"] in ("next", "elsewhere")
 
@@ -281,7 +281,8 @@ def test_fillers_are_given_for_every_mask_the_likeliest_first(model: Path, comma
     loaded = weft.load(model)
     for task in ("words", "spans"):
         texts = ["The [MASK] brown [MASK] [MASK]", "The fox", "[MASK]", ""]
-        answers = loaded.predict(texts, task)
+        with pytest.warns(EmptyTextWarning):
+            answers = loaded.predict(texts, task)
         assert [len(one) for one in answers] == [3, 0, 1, 0]
         for one in [*answers[0], *answers[2]]:
             likely = [filler["score"] for filler in one["fillers"]]
