@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from weft.tokenization.examples import MaskedTokens, SubWords, TokenizedExample
     from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer
+    from weft.tokenization.windows import Window
     from weft.tokenization.words import Words
     from weft.training.progress import Callback
     from weft.training.run import train
@@ -126,6 +127,7 @@ __all__ = [
     "Tokens",
     "TruncationWarning",
     "WeftError",
+    "Window",
     "Word",
     "WordIndex",
     "Words",
@@ -178,6 +180,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         ),
         "tokenization.examples": ("MaskedTokens", "SubWords", "TokenizedExample"),
         "tokenization.tokenizer": ("Text", "TokenizedRow", "Tokenizer"),
+        "tokenization.windows": ("Window",),
         "tokenization.words": ("Words",),
         "training.progress": ("Callback",),
         "training.run": ("train",),
