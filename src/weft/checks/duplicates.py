@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from weft.checks.findings import Finding, Part
-from weft.data.records import Example, Gold
+from weft.data.records import Example
 from weft.data.unicode import normalise
+from weft.targets import Target
 from weft.training.reading import name_lines
 
 _BLANKS = str.maketrans(dict.fromkeys("!\"#%&'()*,-./:;?@[\\]_{}", " "))
@@ -25,18 +26,14 @@ class Normalised(dict[str, str]):
         return tuple(self[text] for text in row.texts)
 
 
-def agree(golds: Iterable[Gold]) -> bool:
-    """Whether all answers are the same; several labels may come in any order."""
-    return len({frozenset(gold) if isinstance(gold, tuple) else gold for gold in golds}) < 2
-
-
-def find_duplicates(part: Part, texts: Normalised) -> Iterator[Finding]:
+def find_duplicates(target: Target, part: Part, texts: Normalised) -> Iterator[Finding]:
     """Rows that say the same twice, and rows that contradict each other."""
     groups: dict[tuple[str, ...], list[Example]] = defaultdict(list)
     for row in part.rows:
         groups[texts.key(row)].append(row)
-    opposed = [rows for rows in groups.values() if not agree(row.gold for row in rows)]
-    repeated = [row.line for rows in groups.values() if agree(row.gold for row in rows) for row in rows[1:]]
+    agreeing = {key: target.same(row.gold for row in rows) for key, rows in groups.items()}
+    opposed = [rows for key, rows in groups.items() if not agreeing[key]]
+    repeated = [row.line for key, rows in groups.items() if agreeing[key] for row in rows[1:]]
     yield from part.count("warning", repeated, "rows repeat an earlier row with the same answer")
     if opposed:
         lines = [row.line for rows in opposed for row in rows]
@@ -44,7 +41,7 @@ def find_duplicates(part: Part, texts: Normalised) -> Iterator[Finding]:
         yield part.finding("warning", said, lines)
 
 
-def find_leaks(parts: Mapping[str, Part], texts: Normalised) -> Iterator[Finding]:
+def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> Iterator[Finding]:
     """Rows to measure on that the same task trains on, and rows to report on that it is chosen by."""
     for seen, asked in (("train", "dev"), ("train", "test"), ("dev", "test")):
         if seen not in parts or asked not in parts:
@@ -54,7 +51,7 @@ def find_leaks(parts: Mapping[str, Part], texts: Normalised) -> Iterator[Finding
         exchanged = {key[::-1] for key in known}.difference(known)
         hits = [(row, known[key]) for row in part.rows if (key := texts.key(row)) in known]
         if hits:
-            other = sum(not agree([row.gold, first.gold]) for row, first in hits)
+            other = sum(not target.same([row.gold, first.gold]) for row, first in hits)
             there = f"{parts[seen].file}, {name_lines(first.line for _, first in hits)}"
             there += f"; {other:,} with another answer" if other else ""
             said, lines = f"{asked} rows are also {seen} rows ({there})", [row.line for row, _ in hits]

@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from weft.checks.duplicates import agree
 from weft.checks.findings import Finding, Part
 from weft.data.records import Example
 from weft.data.redact import common_labels, shown_label
+from weft.targets import Target
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
@@ -55,16 +55,16 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
             yield from _scarce(part, labels_of(target, part.rows), names, counts, MEASURABLE, "to measure")
 
 
-def find_small_parts(parts: Mapping[str, Part]) -> Iterator[Finding]:
+def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Finding]:
     """Splits without rows, with a single answer, or with too few scores."""
     for split, part in parts.items():
         golds = [row.gold for row in part.rows]
         if not part.complete:
             continue
-        if golds and split != "train" and agree(golds):
+        if golds and split != "train" and target.same(golds):
             yield part.finding("warning", f"all {len(golds):,} rows have the same answer: nothing to measure")
         least, purpose = (LEARNABLE, "learn from") if split == "train" else (MEASURABLE, "measure on")
-        if 0 < len(golds) < least and isinstance(golds[0], float):
+        if 0 < len(golds) < least and not any(labels_of(target, part.rows)):
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
 
 

@@ -47,11 +47,11 @@ def _check_task(name: str, prepared: Prepared, parts: dict[str, Part], texts: No
     task, train, files = prepared.experiment.tasks[name], parts.get("train"), _parts(prepared.rows.files[name])
     yield from find_file_notes(name, task, files)
     for part in files.values():
-        yield from find_duplicates(part, texts)
+        yield from find_duplicates(task.target(), part, texts)
         yield from find_look_alikes(task, part)
     yield from find_odd_labels(name, task, parts)
-    yield from find_leaks(parts, texts)
-    yield from find_small_parts(parts)
+    yield from find_leaks(task.target(), parts, texts)
+    yield from find_small_parts(task.target(), parts)
     yield from find_odd_batches(name, task, train, prepared.experiment.training.batch_size)
     yield from find_unordered_labels(name, task, train)
     if prepared.source is not None:

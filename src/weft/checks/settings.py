@@ -49,9 +49,10 @@ def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None
 
 def find_unordered_labels(name: str, task: Task, train: Part | None) -> Iterator[Finding]:
     """A loss that needs the order of the labels, where nothing says it."""
-    golds = [row.gold for row in train.rows] if train is not None else []
-    words = any(isinstance(gold, str) and not re.fullmatch(r"[-+]?\d+(\.\d+)?", gold) for gold in golds)
-    if loss_of(task).ordered and not task.target().labels and words:
+    if not loss_of(task).ordered or task.target().labels or train is None:
+        return
+    labels = (label for row in train.rows for label in task.target().labels_in(row.gold))
+    if any(not re.fullmatch(r"[-+]?\d+(\.\d+)?", label) for label in labels):
         kind = loss_of(task).to_dict()["kind"]
         said = f"the loss {kind!r} needs the labels in order; without it they are taken by the alphabet"
         yield Finding("warning", f"tasks.{name}.labels", said)

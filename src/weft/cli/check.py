@@ -111,11 +111,9 @@ def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
     from weft.data.redact import shown_label
     from weft.tasks.base.examples import labels_of
 
-    golds = [[row.gold for row in part.rows if isinstance(row.gold, float)] for part in parts.values()]
-    if any(golds):
-        ranges = [f"{min(some):g} … {max(some):g}" if some else "" for some in golds]
-        means = [f"{sum(some) / len(some):.2f}" if some else "" for some in golds]
-        return [("scores", *ranges), ("mean", *means)]
+    said = [task.target().summarise([row.gold for row in part.rows]) for part in parts.values()]
+    if any(said):
+        return [(name, *(one[name] for one in said)) for name in said[0]]
     counts = [Counter(labels_of(task.target(), part.rows)) for part in parts.values()]
     rows = [row for part in parts.values() for row in part.rows]
     if not has_labels(task, rows):

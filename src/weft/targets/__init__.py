@@ -96,6 +96,14 @@ class Target(ABC):
         """Equal for gold answers that say the same."""
         return gold
 
+    def same(self, golds: Iterable[Gold]) -> bool:
+        """Whether all of some gold answers say the same."""
+        return len({self.key(gold) for gold in golds}) < 2
+
+    def summarise(self, golds: Sequence[Gold]) -> dict[str, str]:
+        """What can be said of gold answers in a few words each, for kinds whose labels are not to be counted."""
+        return {}
+
     def labels_in(self, gold: Gold) -> Iterable[str]:
         """The labels that a gold answer holds, as often as it does."""
         return ()

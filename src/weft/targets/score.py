@@ -64,6 +64,12 @@ class ScoreTarget(Target):
     def stratum(self, gold: Gold) -> Hashable:
         return round(_score(gold) * 2)  # to the nearest half
 
+    def summarise(self, golds: Sequence[Gold]) -> dict[str, str]:
+        scores = [_score(gold) for gold in golds]
+        if not scores:
+            return {"scores": "", "mean": ""}
+        return {"scores": f"{min(scores):g} … {max(scores):g}", "mean": f"{statistics.fmean(scores):.2f}"}
+
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         low, high = self.scale or (0.0, 5.0)
         golds = [low, low + 0.8 * (high - low), low + 0.2 * (high - low), high]
