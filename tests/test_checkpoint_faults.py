@@ -362,4 +362,4 @@ def test_a_name_that_is_no_valid_hub_id_is_refused_as_such() -> None:
 
 def test_a_good_folder_is_read_without_complaint(tiny_folder: Path) -> None:
     _, report = read_encoder(tiny_folder)
-    assert str(report) == "every tensor found its place"
+    assert str(report) == "every tensor was loaded"

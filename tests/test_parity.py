@@ -236,7 +236,7 @@ def test_the_packaged_encoder_agrees_in_outputs_and_gradients() -> None:
     folder = find_folder("minilm")
     reference = transformers.BertModel.from_pretrained(folder).eval()
     encoder, report = read_encoder(folder)
-    assert str(report) == "every tensor found its place"
+    assert str(report) == "every tensor was loaded"
     check_outputs_and_gradients(reference, encoder.eval(), [5, 40, 12, 5, 128])
 
 

@@ -37,7 +37,7 @@ class LoadReport:
             for kind, names in vars(self).items()
             if names
         ]
-        return "; ".join(parts) or "every tensor found its place"
+        return "; ".join(parts) or "every tensor was loaded"
 
 
 def read_encoder(folder: Path, ignore: Iterable[str] = (), verify: bool = True) -> tuple[Encoder, LoadReport]:
@@ -49,7 +49,7 @@ def read_encoder(folder: Path, ignore: Iterable[str] = (), verify: bool = True) 
     """
     raw = read_json(folder / CONFIG)
     layout = layout_of(raw, folder)
-    config = layout.read_config(raw, ignore, place=str(folder / CONFIG))
+    config = layout.read_config(raw, ignore, source=str(folder / CONFIG))
     tensors = normalise_names(read_tensors(folder, verify), layout)
     config = replace(config, with_pooler="pooler.dense.weight" in tensors and "pooler" in layout.modules)
     with Blank(), torch.device("meta"):

@@ -31,13 +31,13 @@ class Layout:
         return {name: self._their_name(name) for name in parameters}
 
     def read_config(
-        self, raw: Mapping[str, Any], ignore: Iterable[str] = (), place: str = "config.json"
+        self, raw: Mapping[str, Any], ignore: Iterable[str] = (), source: str = "config.json"
     ) -> EncoderConfig:
         """The config of a checkpoint; refused by name where it asks for mathematics we do not have."""
-        refuse_unknown(raw, {*self.keys.values(), *ignore}, place)
+        refuse_unknown(raw, {*self.keys.values(), *ignore}, source)
         values = {ours: raw[theirs] for ours, theirs in self.keys.items() if raw.get(theirs) is not None}
         config = replace(self.defaults, **values, family=raw["model_type"])
-        check_config(config, place)
+        check_config(config, source)
         return replace(config, position_offset=config.pad_token_id + 1) if self.offset_by_padding else config
 
     def write_config(self, config: EncoderConfig) -> dict[str, Any]:
@@ -158,7 +158,7 @@ _LEAST = {
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "initializer_range")
 
 
-def refuse_unknown(raw: Mapping[str, Any], known: Collection[str], place: str) -> None:
+def refuse_unknown(raw: Mapping[str, Any], known: Collection[str], source: str) -> None:
     """Raise for every key that may change the mathematics and that we do not know.
 
     A key we have never heard of passes only where it is switched off (null, false, 0, empty).
@@ -174,13 +174,13 @@ def refuse_unknown(raw: Mapping[str, Any], known: Collection[str], place: str) -
     ]
     if unknown:
         raise CheckpointError(
-            f"{place} asks for something weft does not compute: {'; '.join(unknown)}. "
-            f"If you know that a key leaves the encoder's result as it is, take it out of {place}; in Python, "
+            f"{source} asks for something weft does not compute: {'; '.join(unknown)}. "
+            f"If you know that a key leaves the encoder's result as it is, take it out of {source}; in Python, "
             "load_encoder passes over the keys that `ignore` names."
         )
 
 
-def check_config(config: EncoderConfig, place: str) -> None:
+def check_config(config: EncoderConfig, source: str) -> None:
     """Raise for values no encoder can have."""
     faults = []
     if not isinstance(config.hidden_act, str) or config.hidden_act not in ACTIVATIONS:
@@ -198,4 +198,4 @@ def check_config(config: EncoderConfig, place: str) -> None:
             f"hidden_size {config.hidden_size} cannot be divided among {config.num_attention_heads} attention heads"
         )
     if faults:
-        raise CheckpointError(f"{place}: {'; '.join(faults)}. Use the config.json that came with the weights")
+        raise CheckpointError(f"{source}: {'; '.join(faults)}. Use the config.json that came with the weights")

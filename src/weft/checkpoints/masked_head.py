@@ -93,12 +93,12 @@ def read_vocabulary_head(folder: Path, config: EncoderConfig) -> dict[str, Tenso
     words = tensors[layout.modules["embeddings.words"] + ".weight"]
     if not set(names.values()) <= set(tensors) or not torch.equal(tensors.get(own.output, words), words):
         return None
-    found = {ours: tensors[theirs].float() for ours, theirs in names.items()}
+    head = {ours: tensors[theirs].float() for ours, theirs in names.items()}
     with Blank(), torch.device("meta"):
         shapes = {name: tensor.shape for name, tensor in VocabularyHead(Encoder(config)).state_dict().items()}
     wrong = [
         f"{names[name]}: {tuple(tensor.shape)} in the file, {tuple(shapes[name])} by {CONFIG}"
-        for name, tensor in found.items()
+        for name, tensor in head.items()
         if tensor.shape != shapes[name]
     ]
     if wrong:
@@ -107,7 +107,7 @@ def read_vocabulary_head(folder: Path, config: EncoderConfig) -> dict[str, Tenso
             f"{CONFIG} that came with the weights",
             mismatched=wrong,
         )
-    return found
+    return head
 
 
 def write_masked_model(encoder: Encoder, head: Mapping[str, Tensor], folder: Path) -> None:

@@ -75,7 +75,7 @@ def verify(path: Path, sha256: str) -> None:
 
 
 def download(hub_id: str, revision: str | None) -> Path:
-    """The folder of a Hub id, from the local cache or the network; this is the only place that asks the network."""
+    """The folder of a Hub id, from the local cache or the network; nothing else asks the network."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

@@ -51,8 +51,8 @@ def vocab(
     if not files and show is None:
         raise typer.BadParameter("give at least one FILE to learn from, or --show to cut words by an existing folder")
     if files:
-        found = [one for path in files for one in corpus_files(path)]
-        tokenizer = _learn(found, kind, size, min_frequency, lowercase, accents, column, output)
+        texts = [file for path in files for file in corpus_files(path)]
+        tokenizer = _learn(texts, kind, size, min_frequency, lowercase, accents, column, output)
     else:
         tokenizer = Tokenizer.from_folder(output)
     if show is not None:

@@ -83,14 +83,16 @@ def load_corpus(
     Args:
         paths: text files, or tables of which one column is read; several make one corpus, in this order.
         folder: where the cache is kept.
-        room: tokens of a row, special tokens not counted.
+        max_tokens: tokens of a row, special tokens not counted.
         documents: what a document is: a block between blank lines, a file, or a line or row.
         column: the column of tables that holds the text.
         progress: called with the bytes of text tokenized so far; at the end with the size of all files.
         file: what an error about the corpus as a whole names; all its files by default.
     """
     if max_tokens < 1:
-        raise ConfigError(f"room for {max_tokens} tokens in a row; at least 1 is needed beside the special tokens")
+        raise ConfigError(
+            f"max_length leaves {max_tokens} tokens of text in a row; at least 1 is needed beside the special tokens"
+        )
     paths = [Path(path) for path in paths]
     for path in paths:
         check_kind(path, documents)

@@ -18,19 +18,19 @@ def corpus_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     try:
-        found = _in_folder(path) if path.is_dir() else _matching(path)
+        files = _in_folder(path) if path.is_dir() else _matching(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"cannot be searched for files: {reason}", file=path) from None
-    return sorted(found, key=Path.as_posix)
+    return sorted(files, key=Path.as_posix)
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    found = [one for one in folder.iterdir() if not one.name.startswith(".") and one.suffix.lower() in READABLE]
-    found = [one for one in found if one.is_file()]
-    if not found:
+    named = [path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix.lower() in READABLE]
+    files = [path for path in named if path.is_file()]
+    if not files:
         raise DataError(f"this folder holds no file to read; possible are: {', '.join(READABLE)}", file=folder)
-    return found
+    return files
 
 
 def _matching(path: Path) -> set[Path]:
@@ -42,8 +42,8 @@ def _matching(path: Path) -> set[Path]:
         raise ValueError("** stands for any number of whole folders; write * for a part of a name")
     if pattern.name == "**":  # which only newer versions of Python take for files, too
         pattern /= "*"
-    found = {one for one in base.glob(str(pattern)) if one.is_file()}
-    found = {one for one in found if not any(part.startswith(".") for part in one.relative_to(base).parts)}
-    if not found:
+    files = {file for file in base.glob(str(pattern)) if file.is_file()}
+    files = {file for file in files if not any(part.startswith(".") for part in file.relative_to(base).parts)}
+    if not files:
         raise DataError(f"no file matches this pattern; possible are: {', '.join(READABLE)}", file=path)
-    return found
+    return files

@@ -19,13 +19,13 @@ def pack_rows(
 ) -> NDArray[np.int64]:
     """Rows as first token and end, (N, 2); every token is in exactly one, and no row crosses documents.
 
-    Consecutive sentences of a document are joined while the row has room for the next. A sentence longer than a row is
+    Consecutive sentences of a document are joined while the next fits into the row. A sentence longer than a row is
     cut into full rows, before a word where the words are known, and what is left of it is joined to what follows.
 
     Args:
         offsets: token offsets, (S + 1,): sentence i is the tokens from offsets[i] to offsets[i + 1].
         documents: the document of each sentence, (S,), equal ones together.
-        room: tokens of a row, at least 1.
+        max_tokens: tokens of a row, at least 1.
         begins_word: (T,), whether a token begins a word.
     """
     starts, start = array("q"), 0
@@ -52,7 +52,7 @@ def _walk(offsets: Integers, documents: Integers) -> Iterator[tuple[int, int, bo
 
 
 def _before_word(at: int, max_tokens: int, begins_word: NDArray[np.bool_] | None) -> int:
-    """How many tokens from `at` on make up a row that ends before a word, or `room` where one word fills it all."""
+    """How many tokens from `at` on make up a row that ends before a word; `max_tokens` where one word fills it all."""
     if begins_word is None:
         return max_tokens
     starts = np.flatnonzero(begins_word[at + 1 : at + max_tokens + 1])

@@ -88,20 +88,20 @@ def split_sentences(text: str) -> list[str]:
     A sentence ends with a line, and at . ! ? … before a blank and a capital, a digit or a letter without case. A full
     stop after an initial, a title or (before a digit) an abbreviation such as "No." ends nothing.
     """
-    cuts = [found.end() for found in _END.finditer(text) if _ends(found)]
+    cuts = [match.end() for match in _END.finditer(text) if _ends(match)]
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     return [piece for piece in pieces if piece]
 
 
-def _ends(found: re.Match[str]) -> bool:
-    following = found["next"]
+def _ends(match: re.Match[str]) -> bool:
+    following = match["next"]
     if following is None:
         return True
     if following.islower() or following == "_":
         return False
-    if found["mark"] != ".":
+    if match["mark"] != ".":
         return True
-    word = _word_before(found.string, found.start())
+    word = _word_before(match.string, match.start())
     if len(word) == 1 and word.isupper() and word != "I":  # an initial
         return False
     if word.lower() in _TITLES:

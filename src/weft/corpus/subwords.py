@@ -44,7 +44,7 @@ class Learner(ABC):
     """One way to learn pieces: how texts are cleaned and split into words, and which pieces come of them."""
 
     signs = "single characters"  # what the alphabet consists of, in messages
-    mask_takes_blanks = False  # whether [MASK] stands for the blanks before it too, as the pieces it hides do
+    mask_takes_blanks = False  # whether [MASK] stands for the blanks before it too, as the pieces it masks do
     decoder: Any
 
     def __init__(self, lowercase: bool, strip_accents: bool) -> None:
@@ -111,8 +111,8 @@ class WordPiece(Learner):
 
     def alphabet(self, texts: Iterator[str]) -> list[str]:
         trainer = trainers.WordPieceTrainer(vocab_size=0, show_progress=False)
-        found = self.train(models.WordPiece(unk_token="[UNK]"), trainer, texts).get_vocab()
-        return sorted(found, key=lambda sign: (len(sign), sign))
+        vocabulary = self.train(models.WordPiece(unk_token="[UNK]"), trainer, texts).get_vocab()
+        return sorted(vocabulary, key=lambda sign: (len(sign), sign))
 
     def learn(self, texts: Iterator[str], alphabet: list[str], size: int, min_frequency: int) -> Any:
         first = [*SPECIAL, *alphabet]  # sorted: of equally frequent pairs, the library joins the one with smaller ids

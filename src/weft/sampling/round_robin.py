@@ -1,4 +1,4 @@
-"""Tasks taking turns."""
+"""Tasks one after the other, round after round."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.sampling import Sampler
 
 
 class RoundRobin(Sampler):
-    """Every task takes its turn, in the order of the config, so all get the same number of steps.
+    """Every task has a step in each round, in the order of the config, so all get the same number of steps.
 
     An epoch is made of whole rounds: as many as the longest (or shortest) task has batches. With "longest", shorter
     tasks start over; with "shortest", longer ones leave rows for later epochs. Seed and epoch change nothing.

@@ -84,5 +84,6 @@ def _roberta_special(token: str, options: Mapping[str, Any]) -> tokenizers.Added
     """A special token that takes in the blanks before it where the settings say so, as RoBERTa's say of its mask."""
     mask = options.get("mask_token")
     declared = [mask, *dict(options.get("added_tokens_decoder") or {}).values()]
-    lstrip = any(isinstance(one, dict) and one.get("content") == token and one.get("lstrip") for one in declared)
+    settings = [entry for entry in declared if isinstance(entry, dict)]
+    lstrip = any(entry.get("content") == token and entry.get("lstrip") for entry in settings)
     return tokenizers.AddedToken(token, lstrip=lstrip, normalized=False, special=True)

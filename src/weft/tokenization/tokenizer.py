@@ -121,7 +121,7 @@ class Tokenizer:
 
     @property
     def mask_id(self) -> int:
-        """The id of the token that hides others."""
+        """The id of the mask token."""
         named = (self.settings or {}).get("mask_token")
         named = named.get("content") if isinstance(named, dict) else named
         ids = (self.backend.token_to_id(name) for name in (named, "[MASK]", "<mask>") if name)

@@ -74,18 +74,18 @@ def word_range(words: Words, start: int, end: int) -> tuple[int, int] | None:
 
 def whole_words(row: TokenizedRow, texts: Sequence[str]) -> list[TextWord]:
     """The words of all texts of a row, of whole characters: those that part an accent from its letter are joined."""
-    found: list[TextWord] = []
+    words: list[TextWord] = []
     for start, end, tokens in row.word_groups():
         which = int(row.texts[tokens[0]])
         text = texts[which]
-        last = found[-1] if found and found[-1].text == which else None
+        last = words[-1] if words and words[-1].text == which else None
         while end < len(text) and continues(text, end):
             end += 1
         if last is not None and start < last.end:  # the word before already took in this one's accent
-            found[-1] = TextWord(which, last.start, max(last.end, end), [*last.tokens, *tokens])
+            words[-1] = TextWord(which, last.start, max(last.end, end), [*last.tokens, *tokens])
         else:
-            found.append(TextWord(which, start, end, tokens))
-    return found
+            words.append(TextWord(which, start, end, tokens))
+    return words
 
 
 def continues(text: str, index: int) -> bool:
