@@ -142,7 +142,7 @@ def test_missing_files_unknown_kinds_and_impossible_choices_are_refused(tmp_path
             load_corpus([tmp_path / name], WORDPIECE, tmp_path, max_tokens=8)
     with pytest.raises(ConfigError, match="blocks, file, rows"):
         load(documents="pages")
-    with pytest.raises(ConfigError, match="room"):
+    with pytest.raises(ConfigError, match="at least 1 is needed"):
         load(max_tokens=0)
 
 

@@ -22,9 +22,9 @@ def sentence_pairs(
 
     A side is some consecutive sentences of one document, up to half of `max_tokens`, or one longer sentence cut to
     that: a keeps its end and b its beginning, so that in a true pair b begins where a ends. Every side that has a
-    neighbour is once the first of a pair. Half of them (one less where their number is odd) get that neighbour, and the others a
-    side of another document, every such side as likely as any other. Where sides begin, which pairs are true and what
-    the others get are drawn anew at each call. The pairs come in the order of the corpus.
+    neighbour is once the first of a pair. Half of them (one less where their number is odd) get that neighbour, and the
+    others a side of another document, every such side as likely as any other. Where sides begin, which pairs are true
+    and what the others get are drawn anew at each call. The pairs come in the order of the corpus.
 
     Args:
         offsets: token offsets, (S + 1,): sentence i is the tokens from offsets[i] to offsets[i + 1].
