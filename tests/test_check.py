@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -468,3 +469,13 @@ def test_a_faulty_config_is_a_message(run: Run) -> None:
     code, _, err = run("--set", "tasks.mood.kind=clasification")
     assert code == 1
     assert "did you mean 'classification'?" in err
+
+
+def test_twice_as_many_labels_take_about_twice_as_many_steps(tmp_path: Path) -> None:
+    def steps(size: int) -> int:
+        labels = ["".join(random.Random(number).choices("abcdefghij", k=9)) for number in range(size)]
+        often = [label for number, label in enumerate(labels) for _ in range(10 if number % 2 else 1)]
+        write_both(tmp_path, [(f"secret{line}", label) for line, label in enumerate(often)], rows(4, "d", labels))
+        return lines_run(lambda: find(tmp_path, {"mood": MOOD}))
+
+    assert steps(400) < 2.8 * steps(200)

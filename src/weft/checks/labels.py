@@ -17,6 +17,7 @@ from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
 
 LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
+_LONGEST = 60  # characters of a label that may be a slip of another
 COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare
 
 
@@ -79,8 +80,7 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     for label in counts:
         written[_plain(label)].append(label)
     pairs = [pair for same in written.values() for pair in combinations(same, 2)]
-    for rare in (label for label in counts if counts[label] < LEARNABLE):
-        pairs += [(rare, other) for other in counts if counts[other] > 4 * counts[rare] and _slip(rare, other)]
+    pairs += _slips(counts)
     for pair in dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs):
         said = " and ".join(f"{shown_label(label, names)} ({counts[label]:,} rows)" for label in pair)
         yield part.finding("warning", f"labels that look alike: {said}; are they the same?", [first[pair[0]]])
@@ -93,7 +93,7 @@ def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Ite
     seldom = [name for name in counts if counts[name] < rare * rows]
     for names, said in ((common, f"over {COMMON:.0%} of the rows"), (seldom, f"under {100 * rare:.2g} % of the rows")):
         if names:
-            listed = few(f"{shown_label(name, shown)} {100 * counts[name] / rows:.1f} %" for name in sorted(names))
+            listed = few(sorted(names), lambda name: f"{shown_label(name, shown)} {100 * counts[name] / rows:.1f} %")
             yield part.finding("warning", f"unbalanced, {said} have: {listed}")
 
 
@@ -103,7 +103,7 @@ def _scarce(
     counts = Counter(labels)
     scarce = sorted((counts[label], label) for label in known if counts[label] < least)
     if scarce:
-        listed = few(f"{shown_label(label, names)} ({count})" for count, label in scarce)
+        listed = few(scarce, lambda pair: f"{shown_label(pair[1], names)} ({pair[0]})")
         yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
 
 
@@ -114,6 +114,27 @@ def _plain(label: str) -> str:
     except ValueError:
         plain = unicodedata.normalize("NFKC", label).casefold()
         return " ".join(re.sub(r"(?<=\w)[-_](?=\w)", " ", plain).split())
+
+
+def _slips(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Rare labels, each with the common ones that it is a slip of.
+
+    Two that are a slip apart are the same with a letter left out of one or of both, so nobody has to be held against
+    everybody.
+    """
+    common: dict[str, list[str]] = defaultdict(list)
+    for label in (label for label in counts if counts[label] > 4):
+        for shorter in _shortened(label):
+            common[shorter].append(label)
+    for rare in (label for label in counts if counts[label] < LEARNABLE):
+        near = dict.fromkeys(label for shorter in _shortened(rare) for label in common.get(shorter, ()))
+        yield from ((rare, label) for label in near if counts[label] > 4 * counts[rare] and _slip(rare, label))
+
+
+def _shortened(label: str) -> set[str]:
+    """The label, and what is left of it without each of its letters; nothing of what is too long for a label."""
+    plain = _plain(label)
+    return {plain, *(plain[:i] + plain[i + 1 :] for i in range(len(plain)))} if len(plain) <= _LONGEST else set()
 
 
 def _slip(one: str, other: str) -> bool:

@@ -8,8 +8,8 @@ so neither being short nor being one word makes a value a name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from difflib import SequenceMatcher
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
 _LONGEST = 40  # characters of a name
 _MANY = 3  # rows that have a label, for it to be a name
@@ -18,6 +18,7 @@ _FEWEST_TEXTS = 20  # rows from which labels that hardly repeat are taken for te
 _ALIKE = 0.75  # similarity of a name and a slip of it
 _SHORTEST_SLIP = 3  # characters; of two shorter words nobody can say that one is a slip of the other
 _LISTED = 20  # columns
+_MOST_COMPARED = 50_000  # names that a value is held against, about a quarter of a second
 _USUAL_COLUMNS = frozenset(
     ("id", "text", "text1", "text2", "sentence", "sentence1", "sentence2", "label", "labels", "score", "tokens", "tags")
 )  # what no first row of a file without header holds; words such as "question" may be labels
@@ -54,7 +55,7 @@ def shown_columns(columns: Collection[str], known: Collection[str], tabular: boo
 
     A header that holds a known column is one, and all its columns are names; the keys of an object may still be texts.
     """
-    near = [name for wanted in known if wanted not in columns for name in columns if _is_slip(name, wanted)]
+    near = [name for wanted in known if wanted not in columns and (name := _nearest(wanted, columns)) is not None]
     names = [name for name in columns if name in near or name in known or name in _USUAL_COLUMNS]
     if not columns:
         return "it has no columns"
@@ -75,17 +76,18 @@ def shown_value(value: object) -> str:
     return "no value" if value is None else f"a value of type {type(value).__name__}{size}"
 
 
-def nearest_name(value: str, names: Iterable[str]) -> str:
-    """`; did you mean 'x'?` where the value is a slip of a name, else nothing."""
-    near = next((name for name in names if _is_slip(value, name)), None)
+def nearest_name(value: str, names: Collection[str]) -> str:
+    """`; did you mean 'x'?` where the value is a slip of a name, or a name of the value, else nothing."""
+    near = _nearest(value, names)
     return f"; did you mean {near!r}?" if near is not None else ""
 
 
-def _is_slip(value: str, name: str) -> bool:
-    if not _SHORTEST_SLIP <= len(value) <= _LONGEST or abs(len(value) - len(name)) > len(name) // 2:
-        return False
-    matcher = SequenceMatcher(None, value.casefold(), name.casefold())
-    return matcher.real_quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
+def _nearest(value: str, names: Collection[str]) -> str | None:
+    if not _SHORTEST_SLIP <= len(value) <= _LONGEST or len(names) > _MOST_COMPARED:
+        return None
+    forms = {name.casefold(): name for name in names if len(name) <= _LONGEST}
+    close = get_close_matches(value.casefold(), forms, n=1, cutoff=_ALIKE)
+    return forms[close[0]] if close else None
 
 
 def _characters(text: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Gold, Input
@@ -19,6 +19,8 @@ from weft.data.redact import shown_columns
 from weft.errors import DataError
 from weft.tasks import Task
 from weft.training.faults import Faults
+
+T = TypeVar("T")
 
 SHOWN = 5  # lines, labels and problems named one by one before the rest are only counted
 UNLIKELY = 20  # different wrong answers after which they are taken for another column, neither read on nor named
@@ -48,13 +50,15 @@ class SplitRows:
 
 def name_lines(numbers: Iterable[int]) -> str:
     """`line 3`, or `lines 2, 3, 5, 8, 9 … and 12 more`."""
-    return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(map(str, ordered))}"
+    return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(ordered)}"
 
 
-def few(names: Iterable[str]) -> str:
-    """The first five names, and how many more there are."""
-    listed = list(names)
-    return ", ".join(listed[:SHOWN]) + (f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else "")
+def few(things: Iterable[T], show: Callable[[T], str] = str) -> str:
+    """The first five as `show` has them, and how many more there are."""
+    listed = list(things)
+    return ", ".join(map(show, listed[:SHOWN])) + (
+        f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else ""
+    )
 
 
 def count_rows(rows: Sequence[Any]) -> str:
