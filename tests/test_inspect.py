@@ -31,8 +31,8 @@ from weft.model.inspection import Inspection
 from weft.model.network import Network
 from weft.model.predict import predict
 from weft.reports.inspect_page import render_attention
-from weft.reports.inspect_panels import marks_of
-from weft.reports.spans import LOOKS, Mark, Piece, legend, looks_of, paint, stack
+from weft.reports.inspect_panels import painted_spans
+from weft.reports.spans import LOOKS, PaintedSpan, Piece, legend, looks_of, paint, stack
 from weft.spec import parse
 from weft.targets.label import FittedLabel, LabelTarget
 from weft.targets.labels import FittedLabels, LabelsTarget
@@ -539,7 +539,7 @@ def test_where_nothing_is_marked_the_likeliest_mark_is_explained(small_encoder: 
     assert (word.attribution > 0) == (first > 0)
     page = render_attention([[found]], ["m"])
     assert "<b>no spans</b>" in page
-    assert "the likeliest mark, which was not given" in page
+    assert "the likeliest span, which was not predicted" in page
     assert read_page(page).texts == [TEXT, TEXT]
 
 
@@ -573,13 +573,13 @@ def test_the_page_shows_the_marks_first_and_keeps_the_text(marking: Network, tas
     assert ("overlapping windows" in page) == (text == LONG)
     assert "reads its answers from the words themselves" in page
     if found.prediction.spans:
-        assert page.index('class="text marked"') < page.index("Where the first token looked")
+        assert page.index('class="text marked"') < page.index("Attention of the first token")
 
 
 def test_an_accent_and_a_skin_tone_are_painted_with_what_they_belong_to() -> None:
     text = "cafe\u0301 👍🏽 x"
     given = [PredictedSpan(0, 4, "a", score=0.5), PredictedSpan(6, 7, "b", score=0.5)]
-    assert [(mark.start, mark.end) for mark in marks_of(given, text)] == [(0, 5), (6, 8)]
+    assert [(mark.start, mark.end) for mark in painted_spans(given, text)] == [(0, 5), (6, 8)]
 
 
 SOME = st.lists(
@@ -589,7 +589,7 @@ SOME = st.lists(
 
 @given(text=st.text(max_size=30), spans=SOME)
 def test_painted_text_is_the_text_and_no_character_loses_a_mark(text: str, spans: list[tuple[int, int, str]]) -> None:
-    marks = [Mark(start, start + width, label) for start, width, label in spans]
+    marks = [PaintedSpan(start, start + width, label) for start, width, label in spans]
     reader = Painted(paint(text, marks, looks_of(label for *_, label in spans)))
     if not text.strip() and not any(mark.start < len(text) for mark in marks):
         assert reader.text == "(no words)"
@@ -625,9 +625,15 @@ class Painted(HTMLParser):
 
 def test_marks_are_stacked_and_only_those_that_cross_are_parted() -> None:
     def shape(pieces: list[Piece]) -> list[Any]:
-        return [(piece.mark.label, piece.start, piece.end, shape(piece.inner)) for piece in pieces]
+        return [(piece.span.label, piece.start, piece.end, shape(piece.inner)) for piece in pieces]
 
-    marks = [Mark(0, 9, "out"), Mark(6, 12, "cross"), Mark(1, 4, "in"), Mark(2, 3, "deep"), Mark(1, 4, "same")]
+    marks = [
+        PaintedSpan(0, 9, "out"),
+        PaintedSpan(6, 12, "cross"),
+        PaintedSpan(1, 4, "in"),
+        PaintedSpan(2, 3, "deep"),
+        PaintedSpan(1, 4, "same"),
+    ]
     assert shape(stack(marks, 20)) == [
         ("out", 0, 9, [("in", 1, 4, [("same", 1, 4, [("deep", 2, 3, [])])]), ("cross", 6, 9, [])]),
         ("cross", 9, 12, []),
@@ -637,7 +643,7 @@ def test_marks_are_stacked_and_only_those_that_cross_are_parted() -> None:
     assert 'data-label="cross…"' in page
     assert 'data-label="…cross"' in page
     assert page.count("--in:3") == page.count("--in:2") == page.count("--in:1") == 1
-    later = [Mark(0, 9, "out"), Mark(1, 2, "flat"), Mark(3, 7, "in"), Mark(4, 5, "deep")]
+    later = [PaintedSpan(0, 9, "out"), PaintedSpan(1, 2, "flat"), PaintedSpan(3, 7, "in"), PaintedSpan(4, 5, "deep")]
     assert [piece.height() for piece in stack(later, 9)] == [2]  # also where the deepest is not the first
 
 
@@ -714,7 +720,7 @@ def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Ru
     code, out, err = run(tmp_path / "marking", "-t", "crf", "--text", hostile, "-o", tmp_path / "page.html")
     assert code == 0, err
     assert f"{len(given)} span" in out
-    assert "for what was marked: " in out
+    assert "for its spans: " in out
     assert re.search(r"start +end +text +label +score", out)
     for one in given:
         words = re.escape(one["text"].replace("\x1b", "�"))
@@ -728,7 +734,7 @@ def test_the_command_shows_marks_of_texts_and_of_words(marking: Network, run: Ru
     assert code == 0, err
     assert re.search(r"4 +13 +quick-fox", out)  # one word, as it was given
     code, out, _ = run(tmp_path / "marking", "-t", "parts", "--text", LONG)
-    assert "… and 32 more marks" in out
+    assert "… and 32 more spans" in out
     assert "Read in" in out
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from weft.model.network import Network
 
 _SHADES = ("", "#1c2126 on #e9e2f7", "#1c2126 on #d0c1ee", "#1c2126 on #b39be2", "#ffffff on #7a5cbf")
-_COLOURS = ("#3a9bdc", "#e8710a", "#1fae83", "#d99800", "#cc79a7", "#56b4e9", "#8a8f98")  # of marks, for any screen
+_COLOURS = ("#3a9bdc", "#e8710a", "#1fae83", "#d99800", "#cc79a7", "#56b4e9", "#8a8f98")  # of spans, for any screen
 _TOP = 6  # words named below a text
-_MOST = 40  # marks in the table below a text
+_MOST = 40  # spans in the table below a text
 
 
 def inspect(
@@ -129,7 +129,7 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
         line.append(f"   attention of layer {one.layer}, {one.heads} over heads")
         output.print(line)
         if one.prediction.spans is not None:
-            _show_marks(one.prediction.spans, one.rows[0].texts[0].text)
+            _show_spans(one.prediction.spans, one.rows[0].texts[0].text)
         for part in one.rows:
             for text in part.texts:
                 output.print(_paint(text, most))
@@ -138,33 +138,33 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
         output.print()
 
 
-def _show_marks(spans: Sequence[PredictedSpan], text: str) -> None:
-    """The text with its marks underlined, and a table of them."""
+def _show_spans(spans: Sequence[PredictedSpan], text: str) -> None:
+    """The text with its spans underlined, and a table of them."""
     from weft.cli.screen import output
 
     labels = sorted({span.label for span in spans})
     colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
     if spans:
-        output.print(_mark(spans, text, colours))
+        output.print(_underline(spans, text, colours))
         output.print(_table(spans, colours))
     if len(spans) > _MOST:
-        output.print(f"… and {len(spans) - _MOST:,} more marks", style="dim")
+        output.print(f"… and {len(spans) - _MOST:,} more spans", style="dim")
 
 
-def _mark(spans: Sequence[PredictedSpan], text: str, colours: dict[str, str]) -> Text:
-    """The text, what is marked underlined in its label's colour, and bold where that lies in another mark."""
+def _underline(spans: Sequence[PredictedSpan], text: str, colours: dict[str, str]) -> Text:
+    """The text, its spans underlined in their labels' colours, and bold where they lie in another."""
     from rich.text import Text
 
-    from weft.reports.spans import Mark, Piece, stack, visible
+    from weft.reports.spans import PaintedSpan, Piece, stack, visible
 
     painted = Text(visible(text))
 
     def style(pieces: Sequence[Piece], look: str) -> None:
         for piece in pieces:
-            painted.stylize(f"{look} {colours[piece.mark.label]}", piece.start, piece.end)
+            painted.stylize(f"{look} {colours[piece.span.label]}", piece.start, piece.end)
             style(piece.inner, "bold underline2")
 
-    style(stack([Mark(*span.gold) for span in spans], len(text)), "underline")
+    style(stack([PaintedSpan(*span.gold) for span in spans], len(text)), "underline")
     return painted
 
 
@@ -212,7 +212,7 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
         sentences.append(f"looked at: {looked}; special tokens {percent(row.special_attention)}")
     about = " + ".join(one.explained)
     if one.prediction.spans is not None and about:
-        about = "what was marked" if one.prediction.spans else f"{about} (likeliest, but not given)"
+        about = "its spans" if one.prediction.spans else f"{about} (likeliest, but not given)"
     if attribution := named("attribution", -1):
         sentences.append(f"for {about or 'a higher score'}: {attribution}")
     if against := named("attribution", 1):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from weft.model.inspection import Inspection, ReadRow, Word
 from weft.reports.summary import listed
 
-CLEAR = 0.15  # share of a word's heads × sub-words from which the leading label has a mark
+CLEAR = 0.15  # share of a word's heads × sub-words from which the leading label has a marker
 NAMES = ("First text", "Second text")
 AGREES, CONTRADICTS = 0.6, 0.2  # rank correlations from which and below which two rankings do so
 
@@ -57,8 +57,8 @@ def about(inspection: Inspection) -> str:
     if inspection.prediction.spans is None:
         return f"for and against {named}" if named else "for a higher and for a lower score"
     if inspection.prediction.spans:
-        return f"for and against what was marked ({named})"
-    return f"for and against {named}, the likeliest mark, which was not given" if named else "no words, no marks"
+        return f"for and against the spans ({named})"
+    return f"for and against {named}, the likeliest span, which was not predicted" if named else "no words, no spans"
 
 
 def attention_facts(inspection: Inspection, scale: float) -> list[str]:

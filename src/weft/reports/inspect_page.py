@@ -8,7 +8,7 @@ from weft.model.inspection import Inspection
 from weft.reports.html import page as whole_page
 from weft.reports.inspect_facts import asked, is_number
 from weft.reports.inspect_panels import section
-from weft.reports.spans import STYLE as MARKS
+from weft.reports.spans import STYLE as SPANS
 from weft.reports.spans import TEXT_STYLE, Look, legend, looks_of
 from weft.reports.style import STYLE as BASE
 from weft.reports.summary import listed
@@ -69,15 +69,18 @@ footer { margin-top: 44px; padding-top: 14px; border-top: 1px solid var(--line);
 def render_attention(pages: Sequence[Sequence[Inspection]], titles: Sequence[str]) -> str:
     """A page of texts, each as every model of `titles` looked at it: `pages` has one inspection per text and model."""
     first = pages[0][0]
-    marks, looks = _marks(pages), _looks(pages)
+    markers, looks = _markers(pages), _looks(pages)
     several = len(pages) > 1
     sections = "".join(
-        section(page, titles, marks, looks, f"Text {number}" if several else "") for number, page in enumerate(pages, 1)
+        section(page, titles, markers, looks, f"Text {number}" if several else "")
+        for number, page in enumerate(pages, 1)
     )
-    marks = {label: mark for label, mark in marks.items() if f'"m {mark}"' in sections}  # a legend of what is there
+    markers = {
+        label: marker for label, marker in markers.items() if f'"m {marker}"' in sections
+    }  # a legend of what is there
     title = f"What “{first.task}” looked at"
-    style = f"{BASE}{TEXT_STYLE}{MARKS if looks else ''}{STYLE}{_mark_style(marks)}"
-    body = f"{_header(title, pages, titles, marks, looks)}{sections}<footer>{clean(PRIVACY)}</footer>\n"
+    style = f"{BASE}{TEXT_STYLE}{SPANS if looks else ''}{STYLE}{_marker_style(markers)}"
+    body = f"{_header(title, pages, titles, markers, looks)}{sections}<footer>{clean(PRIVACY)}</footer>\n"
     return whole_page(title, style, body, '<meta name="referrer" content="no-referrer">\n')
 
 
@@ -85,7 +88,7 @@ def _header(
     title: str,
     pages: Sequence[Sequence[Inspection]],
     titles: Sequence[str],
-    marks: Mapping[str, str],
+    markers: Mapping[str, str],
     looks: Mapping[str, Look],
 ) -> str:
     row = pages[0]
@@ -95,7 +98,7 @@ def _header(
     return (
         f'<header>\n<p class="eyebrow">{clean(f"Attention page · {layers} · {heads}")}</p>\n<h1>{clean(title)}</h1>\n'
         + "".join(f'<p class="note">{clean(note)}</p>\n' for note in notes)
-        + _legend(pages[0][0], marks, looks)
+        + _legend(pages[0][0], markers, looks)
         + "</header>\n"
     )
 
@@ -119,39 +122,39 @@ def _pooling_notes(row: Sequence[Inspection], titles: Sequence[str]) -> list[str
     return [f"{who} reads its answer from all tokens ({kinds}), so the first token’s attention is only a part of it."]
 
 
-def _legend(inspection: Inspection, marks: Mapping[str, str], looks: Mapping[str, Look]) -> str:
+def _legend(inspection: Inspection, markers: Mapping[str, str], looks: Mapping[str, Look]) -> str:
     steps = ((0.2, "a little"), (0.6, "more"), (1.0, "most"))
     shades = "".join(f'<span class="w a" style="--s:{strength}">{name}</span>' for strength, name in steps)
     sides = ("for a higher score", "for a lower score") if is_number(inspection) else _SIDES
-    items = [f"<li>Marks: {legend(looks)}</li>"] if looks else []
+    items = [f"<li>Spans: {legend(looks)}</li>"] if looks else []
     items += [
         f"<li>Attention: {shades}</li>",
         f"<li>Gradient × input{', and words left out' if asked(inspection) else ''}: "
         f'<span class="w f" style="--s:.7">{sides[0]}</span> <span class="w g" style="--s:.7">{sides[1]}</span></li>',
     ]
-    if marks:
-        names = " ".join(f'<span class="m {mark}">{clean(label)}</span>' for label, mark in marks.items())
+    if markers:
+        names = " ".join(f'<span class="m {marker}">{clean(label)}</span>' for label, marker in markers.items())
         items.append(f"<li>Pulled by a label (larger: in more heads): {names}</li>")
     return f'<ul class="legend">{"".join(items)}</ul>\n'
 
 
-def _marks(pages: Iterable[Sequence[Inspection]]) -> dict[str, str]:
-    """The class of each label's mark, in the labels' own order; none where no model lets labels pull."""
+def _markers(pages: Iterable[Sequence[Inspection]]) -> dict[str, str]:
+    """The class of each label's marker, in the labels' own order; none where no model lets labels pull."""
     labels = dict.fromkeys(label for page in pages for inspection in page for label in inspection.labels or ())
     return {label: f"l{index}" for index, label in enumerate(labels)}
 
 
 def _looks(pages: Iterable[Sequence[Inspection]]) -> dict[str, Look]:
-    """How the marks of each label look, of all labels that were given anywhere; none for other kinds of answers."""
+    """How the spans of each label look, of all labels that were given anywhere; none for other kinds of answers."""
     spans = (span for page in pages for inspection in page for span in inspection.prediction.spans or ())
     return looks_of(sorted({span.label for span in spans}))
 
 
-def _mark_style(marks: Mapping[str, str]) -> str:
-    """Shape and colour of each mark; beyond seven labels, shapes and colours meet in new pairs."""
+def _marker_style(markers: Mapping[str, str]) -> str:
+    """Shape and colour of each marker; beyond seven labels, shapes and colours meet in new pairs."""
     lines = []
-    for mark in marks.values():
-        index, count = int(mark[1:]), len(PALETTE)
+    for marker in markers.values():
+        index, count = int(marker[1:]), len(PALETTE)
         shape = SHAPES[(index + index // count) % count]
-        lines.append(f'.{mark}::after {{ content: "{shape}"; color: {colour(index)} }}\n')
+        lines.append(f'.{marker}::after {{ content: "{shape}"; color: {colour(index)} }}\n')
     return "".join(lines)

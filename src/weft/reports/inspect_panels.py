@@ -22,26 +22,26 @@ from weft.reports.inspect_facts import (
     percent,
     strongest,
 )
-from weft.reports.spans import Look, Mark, paint, table, visible
+from weft.reports.spans import Look, PaintedSpan, paint, table, visible
 from weft.reports.svg import clean
 from weft.tokenization.words import continues
 
 FAINT = 0.05  # of the strongest word; what is below stays bare
-MARKED = 0.15  # of the strongest word; words below have no mark, which nobody could read in a long text
+MARKER_FROM = 0.15  # of the strongest word; words below have no marker, which nobody could read in a long text
 MOST_NAMED = 4  # labels whose probabilities stand beside an answer
 
 
 def section(
     page: Sequence[Inspection],
     titles: Sequence[str],
-    marks: Mapping[str, str],
+    markers: Mapping[str, str],
     looks: Mapping[str, Look],
     heading: str,
 ) -> str:
     scale = strongest(page)
     several = len(page) > 1
     articles = "".join(
-        _article(inspection, title if several else "", scale, marks, looks)
+        _article(inspection, title if several else "", scale, markers, looks)
         for inspection, title in zip(page, titles, strict=True)
     )
     named = f"<h2>{heading}</h2>\n" if heading else ""
@@ -49,17 +49,17 @@ def section(
 
 
 def _article(
-    inspection: Inspection, title: str, scale: float, marks: Mapping[str, str], looks: Mapping[str, Look]
+    inspection: Inspection, title: str, scale: float, markers: Mapping[str, str], looks: Mapping[str, Look]
 ) -> str:
     model = f'<p class="model">{clean(title)}</p>' if title else ""
     most = max((abs(word.attribution) for word in inspection.words), default=0.0)
-    looked = _texts(inspection, lambda word, words: _looked(word, words, scale, marks))
-    attribution = _texts(inspection, lambda word, words: _toward(word, words, most))
+    attention = _texts(inspection, lambda word, words: _attended(word, words, scale, markers))
+    attribution = _texts(inspection, lambda word, words: _attributed(word, words, most))
     left_out = _left_out(inspection)
     return (
         f'<article>\n<div class="top">{model}<p class="answer">{_answer(inspection.prediction)}</p>'
-        f"{_marked(inspection, looks)}</div>\n"
-        f'<div class="panel{" whole" if left_out else ""}"><h3>Where the first token looked</h3>{looked}'
+        f"{_with_spans(inspection, looks)}</div>\n"
+        f'<div class="panel{" whole" if left_out else ""}"><h3>Attention of the first token</h3>{attention}'
         f"{_notes(attention_facts(inspection, scale))}</div>\n"
         f'<div class="panel"><h3>{clean(f"Gradient × input: {about(inspection)}")}</h3>{attribution}'
         f"{_notes(attribution_facts(inspection))}</div>\n{left_out}</article>\n"
@@ -79,25 +79,25 @@ def _answer(prediction: Prediction) -> str:
     return f"{named or '<b>no label</b>'} {small}".rstrip()
 
 
-def _marked(inspection: Inspection, looks: Mapping[str, Look]) -> str:
-    """The text with its marks and a table of them, for tasks that answer with such."""
+def _with_spans(inspection: Inspection, looks: Mapping[str, Look]) -> str:
+    """The text with its spans and a table of them, for tasks that answer with such."""
     if not inspection.prediction.spans:
         return ""
     ((text,),) = (row.texts for row in inspection.rows)
-    return paint(text.text, marks_of(inspection.prediction.spans, text.text), looks) + table(
+    return paint(text.text, painted_spans(inspection.prediction.spans, text.text), looks) + table(
         inspection.prediction.spans, looks
     )
 
 
-def marks_of(spans: Sequence[PredictedSpan], text: str) -> list[Mark]:
-    """Predicted spans as marks with whole characters: an accent or a skin tone goes with what it belongs to."""
-    found = []
+def painted_spans(spans: Sequence[PredictedSpan], text: str) -> list[PaintedSpan]:
+    """Predicted spans with whole characters: an accent or a skin tone goes with what it belongs to."""
+    painted = []
     for span in spans:
         end = span.end
         while end < len(text) and continues(text, end):
             end += 1
-        found.append(Mark(span.start, end, span.label, percent(span.score)))
-    return found
+        painted.append(PaintedSpan(span.start, end, span.label, percent(span.score)))
+    return painted
 
 
 def _left_out(inspection: Inspection) -> str:
@@ -116,21 +116,23 @@ def _left_out(inspection: Inspection) -> str:
     return f'<div class="panel"><h3>Leave one word out</h3>{_texts(inspection, painted)}{facts}</div>\n'
 
 
-def _looked(word: Word, words: str, scale: float, marks: Mapping[str, str]) -> str:
-    """A word painted by attention, with the mark of the label that pulled it."""
+def _attended(word: Word, words: str, scale: float, markers: Mapping[str, str]) -> str:
+    """A word painted by attention, with the marker of the label that pulled it."""
     label_shares = [f"{label} {percent(share)}" for label, share in word.label_shares.items()]
     tip = f"attention {percent(word.attention)}" + (
         f"; pulled by {', '.join(label_shares[:MOST_NAMED])}" if label_shares else ""
     )
     strength = word.attention / scale if scale else 0.0
-    shown = strength >= MARKED and clearly_pulled(word) and word.winning_label
-    marked = (
-        f'<span class="m {marks[shown]}" style="--p:{word.label_shares[shown]:.2f}">{words}</span>' if shown else words
+    shown = strength >= MARKER_FROM and clearly_pulled(word) and word.winning_label
+    with_marker = (
+        f'<span class="m {markers[shown]}" style="--p:{word.label_shares[shown]:.2f}">{words}</span>'
+        if shown
+        else words
     )
-    return _span(marked, "a", strength, tip)
+    return _span(with_marker, "a", strength, tip)
 
 
-def _toward(word: Word, words: str, most: float) -> str:
+def _attributed(word: Word, words: str, most: float) -> str:
     """A word painted by what it did for the answer."""
     side = "for" if word.attribution >= 0 else "against"
     tip = f"{side} {percent(abs(word.attribution))}"

@@ -1,6 +1,6 @@
-"""Marked spans painted over their text, as HTML: one in another, and those that cross.
+"""Labelled spans painted over their text, as HTML: nested ones, and those that cross.
 
-A label is told three times, by colour, by the kind of line under the words, and by its name behind them, so that marks
+A label is told three times, by colour, by the kind of line under the words, and by its name behind them, so that spans
 read on paper without colours, on dark screens, and by eyes that see few. The names are written by the style sheet: what
 is copied from the page is the text and nothing else.
 """
@@ -17,7 +17,7 @@ from weft.reports.svg import FORBIDDEN, PALETTE, clean, colour, shorten
 LINES = ("2px solid", "2px dashed", "2px dotted", "3px double")
 LOOKS = len(PALETTE) * len(LINES)  # 7 and 4 meet in 28 pairs; labels beyond look like earlier ones, but for their names
 LONGEST = 14  # letters of a label's name behind its words
-OPEN_TABLE = 30  # marks up to which a table stands open
+OPEN_TABLE = 30  # spans up to which a table stands open
 
 TEXT_STYLE = """
 .which { margin: 12px 0 2px; color: var(--muted); font-size: 13px }
@@ -47,7 +47,7 @@ STYLE = """
 
 
 @dataclass(frozen=True)
-class Mark:
+class PaintedSpan:
     """A labelled stretch of a text, characters [start, end), and what is told of it when pointed at."""
 
     start: int
@@ -58,7 +58,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Look:
-    """How the marks of a label look: their class in the style sheet, and the name behind their words."""
+    """How the spans of a label look: their class in the style sheet, and the name behind their words."""
 
     kind: str
     name: str
@@ -66,11 +66,11 @@ class Look:
 
 @dataclass
 class Piece:
-    """A mark or a part of one, with what lies in it. Pieces of a text hold each other or share nothing."""
+    """A span or a part of it, with what lies in it. Pieces of a text hold each other or share nothing."""
 
     start: int
     end: int
-    mark: Mark
+    span: PaintedSpan
     inner: list[Piece] = field(default_factory=list)
 
     def height(self) -> int:
@@ -92,34 +92,34 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     return looks
 
 
-def stack(marks: Iterable[Mark], size: int) -> list[Piece]:
-    """The marks of a text of `size` characters, each inside the one that holds it.
+def stack(spans: Iterable[PaintedSpan], size: int) -> list[Piece]:
+    """The spans of a text of `size` characters, each inside the one that holds it.
 
-    Where two cross, the one that begins first stays whole, and the other is parted where that one ends. Of marks with
+    Where two cross, the one that begins first stays whole, and the other is parted where that one ends. Of spans with
     the same bounds the first holds the second. What lies beyond the text, or holds nothing of it, is left out.
     """
-    ends = ((max(0, mark.start), min(mark.end, size), mark) for mark in marks)
-    waiting = [(start, -end, order, mark) for order, (start, end, mark) in enumerate(ends) if start < end]
+    ends = ((max(0, span.start), min(span.end, size), span) for span in spans)
+    waiting = [(start, -end, order, span) for order, (start, end, span) in enumerate(ends) if start < end]
     heapify(waiting)
     outer: list[Piece] = []
     around: list[Piece] = []  # the pieces that are still open, each inside the one before
     while waiting:
-        start, minus_end, order, mark = heappop(waiting)
+        start, minus_end, order, span = heappop(waiting)
         end = -minus_end
         while around and around[-1].end <= start:
             around.pop()
         if around and around[-1].end < end:
-            heappush(waiting, (around[-1].end, -end, order, mark))
+            heappush(waiting, (around[-1].end, -end, order, span))
             end = around[-1].end
-        piece = Piece(start, end, mark)
+        piece = Piece(start, end, span)
         (around[-1].inner if around else outer).append(piece)
         around.append(piece)
     return outer
 
 
-def paint(text: str, marks: Sequence[Mark], looks: Mapping[str, Look]) -> str:
-    """A paragraph with the text and its marks; without tags it is the text again (as `visible` has it)."""
-    pieces = stack(marks, len(text))
+def paint(text: str, spans: Sequence[PaintedSpan], looks: Mapping[str, Look]) -> str:
+    """A paragraph with the text and its spans; without tags it is the text again (as `visible` has it)."""
+    pieces = stack(spans, len(text))
     deep = max((1 + piece.height() for piece in pieces), default=0)
     painted = "".join(_paint(visible(text), (0, len(text)), pieces, looks))
     words = painted if pieces or text.strip() else '<span class="empty">(no words)</span>'
@@ -127,19 +127,19 @@ def paint(text: str, marks: Sequence[Mark], looks: Mapping[str, Look]) -> str:
 
 
 def legend(looks: Mapping[str, Look]) -> str:
-    """The labels as their marks look, with the short name where a label has one."""
+    """The labels as their spans look, with the short name where a label has one."""
     names = "".join(f"<li>{swatch(label, look, look.name != label)}</li>" for label, look in looks.items())
     return f'<ul class="kinds">{names}</ul>'
 
 
 def swatch(label: str, look: Look, named: bool = False) -> str:
-    """A label as its marks look, with the short name behind it if asked."""
+    """A label as its spans look, with the short name behind it if asked."""
     name = f' data-label="{clean(look.name)}"' if named else ""
     return f'<mark class="k {look.kind}"{name}>{clean(label).replace("_", "_<wbr>")}</mark>'
 
 
 def table(found: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
-    """Start, end, text, label and score of marks; where there are many, closed until asked for."""
+    """Start, end, text, label and score of spans; where there are many, closed until asked for."""
     head = "".join(
         f'<th scope="col"{" class=number" if name in ("Start", "End", "Score") else ""}>{name}</th>'
         for name in ("Start", "End", "Text", "Label", "Score")
@@ -153,7 +153,7 @@ def table(found: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
     whole = f'<table class="narrow spans"><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>\n'
     if len(found) <= OPEN_TABLE:
         return whole if found else ""
-    return f"<details><summary>All {len(found):,} marks</summary>{whole}</details>\n"
+    return f"<details><summary>All {len(found):,} spans</summary>{whole}</details>\n"
 
 
 def visible(text: str) -> str:
@@ -166,7 +166,7 @@ def _paint(text: str, bounds: tuple[int, int], pieces: Sequence[Piece], looks: M
     at, end = bounds
     for piece in pieces:
         yield clean(text[at : piece.start])
-        yield _open(piece, looks[piece.mark.label])
+        yield _open(piece, looks[piece.span.label])
         yield from _paint(text, (piece.start, piece.end), piece.inner, looks)
         yield "</mark>"
         at = piece.end
@@ -174,9 +174,9 @@ def _paint(text: str, bounds: tuple[int, int], pieces: Sequence[Piece], looks: M
 
 
 def _open(piece: Piece, look: Look) -> str:
-    """The tag of a piece; an ellipsis tells where a mark that was parted goes on."""
-    before, after = ("…" if piece.start > piece.mark.start else ""), ("…" if piece.end < piece.mark.end else "")
+    """The tag of a piece; an ellipsis tells where a span that was parted goes on."""
+    before, after = ("…" if piece.start > piece.span.start else ""), ("…" if piece.end < piece.span.end else "")
     height = piece.height()
     inner = f' style="--in:{height}"' if height else ""
-    tip = f"{piece.mark.label} {piece.mark.tip}".strip()
+    tip = f"{piece.span.label} {piece.span.tip}".strip()
     return f'<mark class="k {look.kind}" data-label="{clean(before + look.name + after)}" title="{clean(tip)}"{inner}>'

@@ -10,7 +10,7 @@ from weft.reports.charts import reliability_diagram
 from weft.reports.html import breakable, figure, number_cell, raw_cell, table
 from weft.reports.matrix import confusion_matrix
 from weft.reports.record import AnnotatedText, TaskRecord
-from weft.reports.spans import Look, Mark, legend, looks_of, paint, swatch
+from weft.reports.spans import Look, PaintedSpan, legend, looks_of, paint, swatch
 from weft.reports.summary import interval_in_words, number
 from weft.reports.svg import clean
 
@@ -147,7 +147,9 @@ def _texts(texts: Sequence[AnnotatedText], looks: Mapping[str, Look]) -> str:
         right = len(set(one.gold) & set(one.found))
         wrong = len(set(one.found)) - right
         counts = f"{right:,} of {len(set(one.gold)):,} true spans predicted; {wrong:,} predicted that are not true."
-        true, predicted = (paint(one.text, [Mark(*span) for span in spans], looks) for spans in (one.gold, one.found))
+        true, predicted = (
+            paint(one.text, [PaintedSpan(*span) for span in spans], looks) for spans in (one.gold, one.found)
+        )
         shown.append(
             f'<div class="sample"><p class="which">True</p>{true}<p class="which">Predicted</p>{predicted}'
             f'<p class="note">{counts}</p></div>\n'
