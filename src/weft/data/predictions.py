@@ -182,7 +182,7 @@ class RelationsPrediction(Prediction):
     """Which spans of a text have to do with each other."""
 
     text: str
-    found: tuple[PredictedRelation, ...] = ()
+    relations: tuple[PredictedRelation, ...] = ()
 
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         return [
@@ -192,7 +192,7 @@ class RelationsPrediction(Prediction):
                 "label": relation.label,
                 "score": relation.score,
             }
-            for relation in self.found
+            for relation in self.relations
         ]
 
     def _span(self, span: Span) -> dict[str, Any]:
@@ -200,23 +200,23 @@ class RelationsPrediction(Prediction):
         return {"start": start, "end": end, "text": self.text[start:end], "label": label}
 
     def in_words(self) -> str:
-        return _counted(len(self.found), "relation")
+        return _counted(len(self.relations), "relation")
 
     @property
     def gold(self) -> Gold:
-        return tuple(relation.gold for relation in self.found)
+        return tuple(relation.gold for relation in self.relations)
 
 
 class MaskedCounts(NamedTuple):
     """What is measured of a row: its masked positions, how many are right, and the sum of their log likelihoods."""
 
     own: tuple[int, int, float] = (0, 0, 0.0)
-    boundary: tuple[int, int, float] = (0, 0, 0.0)  # the same, as told from the tokens beside each span
+    boundary: tuple[int, int, float] = (0, 0, 0.0)  # the same, as predicted from the tokens beside each span
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedPrediction(Prediction):
-    """The likeliest tokens of each masked position; of rows whose tokens are known, only how well they were told."""
+    """The likeliest tokens of each masked position; where the gold is known, only how well it was predicted."""
 
     fillers: tuple[tuple[tuple[str | None, float], ...], ...] = ()
     counts: MaskedCounts = field(default_factory=MaskedCounts)

@@ -28,7 +28,7 @@ class Input:
 
     texts: tuple[str, ...]
     words: tuple[tuple[int, int], ...] | None = field(default=None, kw_only=True)  # characters, where data has words
-    spans: tuple[Span, ...] | None = field(default=None, kw_only=True)  # what is marked already, for tasks that ask
+    spans: tuple[Span, ...] | None = field(default=None, kw_only=True)  # known already, for tasks that ask about them
     tokens: Tokens | None = field(default=None, kw_only=True)  # instead of texts, in a corpus
 
 

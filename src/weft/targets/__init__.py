@@ -129,7 +129,7 @@ class Target(ABC):
 
 @dataclass(frozen=True)
 class FittedTarget(ABC):
-    """The root of all fitted targets: the options, and what the training rows told."""
+    """The root of all fitted targets: the options, and what the training rows say."""
 
     calibratable: ClassVar[bool] = True  # whether rows not trained on can tell more about how to read its scores
     has_baseline: ClassVar[bool] = True  # whether there is a method without an encoder
@@ -241,8 +241,8 @@ class FittedTarget(ABC):
         return [ClassTable(measures.details["per_class"])] if self.labels else []
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, from which `Target.load` builds an equal one."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.init and one.name != "target"}
+        """Plain data, from which `Target.load` builds an equal target."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.init and part.name != "target"}
 
 
 @dataclass(frozen=True)

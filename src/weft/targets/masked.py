@@ -29,7 +29,7 @@ _SOME = 9  # labels, where it only matters that there are more than two
 
 @dataclass(frozen=True)
 class MaskedTarget(Target):
-    """What stood at the masked positions; `boundary` where each is also told from the tokens beside its span alone.
+    """What stood at the masked positions; `boundary` where each is also predicted from beside its span alone.
 
     Chosen by is the `likelihood`, one over the perplexity: the (geometric) mean probability of the masked tokens. For
     long stretches of pretraining, accuracy stands still while the perplexity falls.
@@ -77,8 +77,8 @@ class FittedMasked(FittedTarget):
 
     def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         golds = (masked_tokens_of(tokenized_example).gold for tokenized_example in tokenized)
-        found = [torch.from_numpy(np.asarray(gold, dtype=np.int64)) for gold in golds]
-        return [torch.cat([gold, gold]) for gold in found] if self.target.boundary else found
+        tensors = [torch.from_numpy(np.asarray(gold, dtype=np.int64)) for gold in golds]
+        return [torch.cat([gold, gold]) for gold in tensors] if self.target.boundary else tensors
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         refuse_merged_labels(loss, _SOME)
@@ -100,11 +100,12 @@ class FittedMasked(FittedTarget):
         (R, V) → (R, 1 + 2 · 10); the log probability is nan where the gold is not known.
         """
         logs = torch.log_softmax(scores.values, 1)
-        told = torch.full((len(logs), 1), math.nan)
+        of_gold = torch.full((len(logs), 1), math.nan)
         if all(masked_tokens_of(tokenized_example).gold is not None for tokenized_example in tokenized):
-            told = logs.gather(1, torch.cat(self.gold_tensors([], tokenized)).unsqueeze(1)) if len(logs) else told
+            gold = torch.cat(self.gold_tensors([], tokenized))
+            of_gold = logs.gather(1, gold.unsqueeze(1)) if len(logs) else of_gold
         best, ids = logs.topk(min(_TOP, logs.shape[1]), 1)
-        return Scores(torch.cat([told, best.exp(), ids.to(best)], 1), scores.sizes)
+        return Scores(torch.cat([of_gold, best.exp(), ids.to(best)], 1), scores.sizes)
 
     def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         rows = scores.values.split(list(scores.sizes))
@@ -128,20 +129,20 @@ class FittedMasked(FittedTarget):
                     (masked.vocabulary[int(token)] if token < known else None, p)
                     for token, p in zip(rest[top:], rest[:top], strict=True)
                 )
-                for _, *rest in values[:count].tolist()  # what is told from beside serves learning only
+                for _, *rest in values[:count].tolist()  # the boundary's serve learning only
             )
         )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        """Accuracy, perplexity and likelihood at the masked positions; what is told from beside by itself."""
+        """Accuracy, perplexity and likelihood at the masked positions; those from the boundary apart."""
         counts = [cast(MaskedPrediction, prediction).counts for prediction in predictions]
-        sums = np.array([one.own for one in counts])
+        sums = np.array([row.own for row in counts])
         sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be masked
         if not len(sums):
             raise DataError("nothing is masked in these rows, which are too few and too short to measure on; give more")
         scores = _with_likelihood(sums)
         if self.target.boundary:
-            scores |= _scores(np.array([one.boundary for one in counts]), "boundary_")
+            scores |= _scores(np.array([row.boundary for row in counts]), "boundary_")
         if not intervals:
             return Measures(scores)
 
@@ -156,14 +157,14 @@ class FittedMasked(FittedTarget):
         logs = train.token_log_shares()
         assert logs is not None
         commonest = int(logs.argmax())
-        found: list[Prediction] = []
+        predictions: list[Prediction] = []
         for row in rows:
             assert row.tokens is not None
             ids = np.concatenate(row.tokens.ids)
             ids = ids[Unigrams(row.tokens.tokens_below).knows(ids)]  # special ones are never masked
             sums = len(ids), int((ids == commonest).sum()), float(logs[ids].sum())
-            found.append(MaskedPrediction(counts=MaskedCounts(sums, sums)))
-        return found
+            predictions.append(MaskedPrediction(counts=MaskedCounts(sums, sums)))
+        return predictions
 
     def baseline(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         return self.majority(train, rows)

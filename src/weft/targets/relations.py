@@ -52,9 +52,9 @@ class RelationsTarget(AnnotationTarget):
         return read_relations(cell, input.spans, self.labels)
 
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
-        places = [(start, end) for start, end, _ in input.spans or ()]
+        bounds = [(start, end) for start, end, _ in input.spans or ()]
         relations = cast(tuple[Relation, ...], gold)
-        return [[places.index(head), places.index(tail), label] for head, tail, label in relations]
+        return [[bounds.index(head), bounds.index(tail), label] for head, tail, label in relations]
 
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         """One relation between the first two spans, now this way round and now the other."""
@@ -83,13 +83,13 @@ class FittedRelations(FittedAnnotations):
         return loss.outputs(len(self.labels) + 1, "label")
 
     def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
-        places = {label: place for place, label in enumerate(self.labels, 1)}
-        found = []
+        indices = {label: index for index, label in enumerate(self.labels, 1)}
+        tensors = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
-            known = {(head, tail): places[label] for head, tail, label in _relations(example)}
+            known = {(head, tail): indices[label] for head, tail, label in _relations(example)}
             gold = [known.get((head[:2], tail[:2]), 0) for head, tail in span_pairs(tokenized_example)]
-            found.append(torch.tensor(gold, dtype=torch.long))
-        return found
+            tensors.append(torch.tensor(gold, dtype=torch.long))
+        return tensors
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = loss_with_none(loss, len(self.labels), "pairs")
@@ -138,13 +138,13 @@ class FittedRelations(FittedAnnotations):
         return replace(self, threshold=0.5)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        found = [cast(tuple[Relation, ...], prediction.gold) for prediction in predictions]
-        return measure_annotations(golds, found, self.labels, self.metrics, intervals)
+        predicted = [cast(tuple[Relation, ...], prediction.gold) for prediction in predictions]
+        return measure_annotations(golds, predicted, self.labels, self.metrics, intervals)
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
-        found = cast(RelationsPrediction, prediction).found
-        true, given = set(cast(tuple[Relation, ...], gold)), {relation.gold for relation in found}
-        wrong = [relation.score for relation in found if relation.gold not in true]
+        relations = cast(RelationsPrediction, prediction).relations
+        true, given = set(cast(tuple[Relation, ...], gold)), {relation.gold for relation in relations}
+        wrong = [relation.score for relation in relations if relation.gold not in true]
         return None if true == given else Mistake(_named(true - given), _named(given - true), max(wrong, default=None))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
@@ -157,7 +157,7 @@ class FittedRelations(FittedAnnotations):
             known = {(head, tail): label for head, tail, label in _relations(example)}
             for head, tail in permutations(dict.fromkeys(example.spans or ()), 2):
                 seen[head[2], tail[2]][known.get((head[:2], tail[:2]), "")] += 1
-        most_common = {labels: min(counts, key=lambda one: (-counts[one], one)) for labels, counts in seen.items()}
+        most_common = {ends: min(counts, key=lambda label: (-counts[label], label)) for ends, counts in seen.items()}
         return [
             RelationsPrediction(
                 row.texts[0],

@@ -69,18 +69,18 @@ class FittedSpans(FittedAnnotations):
         return loss.outputs(len(self.labels) + 1, "label")
 
     def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
-        places = {label: place for place, label in enumerate(self.labels, 1)}
-        found = []
+        indices = {label: index for index, label in enumerate(self.labels, 1)}
+        tensors = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
             words = len(tokenized_example.by_word)
             gold = torch.zeros(count_candidates(words, self.target.max_width), dtype=torch.long)
             for start, end, label in gold_spans(example):
                 held = word_range(tokenized_example.words, start, end)
-                place = None if held is None else candidate_index(held[0], held[1] - 1, words, self.target.max_width)
-                if place is not None:
-                    gold[place] = places[label]
-            found.append(gold)
-        return found
+                index = None if held is None else candidate_index(held[0], held[1] - 1, words, self.target.max_width)
+                if index is not None:
+                    gold[index] = indices[label]
+            tensors.append(gold)
+        return tensors
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = loss_with_none(loss, len(self.labels), "spans")
@@ -130,13 +130,14 @@ class FittedSpans(FittedAnnotations):
         if not candidates:
             return SpansPrediction()
         words = tokenized_example.words
-        indices = np.array([candidate.place for candidate in candidates], dtype=np.int64)
+        indices = np.array([candidate.position for candidate in candidates], dtype=np.int64)
         first, last = candidate_words(indices, len(tokenized_example.by_word), self.target.max_width)
         kept = list(range(len(candidates)))
         if self.target.flat:  # of spans that overlap, those that are likeliest together
             least = math.log(max(self.threshold, 1e-12) / max(1 - self.threshold, 1e-12)) - 1e-6
             bounds = zip(first.tolist(), (last + 1).tolist(), strict=True)
-            kept = best_disjoint([(*span, one.odds - least) for span, one in zip(bounds, candidates, strict=True)])
+            weights = [candidate.odds - least for candidate in candidates]
+            kept = best_disjoint([(*span, weight) for span, weight in zip(bounds, weights, strict=True)])
         return SpansPrediction(
             tuple(
                 predicted_span(
@@ -172,7 +173,7 @@ class FittedSpans(FittedAnnotations):
         return [SpansPrediction() for _ in rows]  # most spans have no label
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        known = [(one.texts[0], gold_spans(one)) for one in train]
+        known = [(row.texts[0], gold_spans(row)) for row in train]
         return [as_prediction(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
 
     def explain(
@@ -196,7 +197,7 @@ class FittedSpans(FittedAnnotations):
 class _Candidate(NamedTuple):
     """A span that may be given, as compact scores hold it."""
 
-    place: float  # its index among all candidates of the text
+    position: float  # among all candidates of the text
     any_label: float  # the probability that it has a label
     label: float  # the likeliest
     score: float  # its probability

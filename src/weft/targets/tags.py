@@ -41,22 +41,22 @@ from weft.tokenization.examples import TokenizedExample, number_words
 from weft.tokenization.words import word_range
 
 Decoder = Literal["greedy", "constrained", "crf"]
-Learned = Literal["all", "first"]
-Decided = Literal["first", "combined"]
+Subwords = Literal["all", "first"]
+SubwordPooling = Literal["first", "combined"]
 
 
 @dataclass(frozen=True)
 class TagOptions:
     """How tags are learned and decided.
 
-    Every sub-word of a word carries the word's tag in training (`learned` is "all") or only the first. A word's scores
+    Every sub-word of a word carries the word's tag in training (`subwords` is "all") or only the first. A word's scores
     are those of its first sub-word, or all of them combined: the mean of their distributions, or with a CRF, which has
     scores and no distributions of single words, of their scores.
     """
 
     decoder: Decoder = "crf"
-    learned: Learned = "all"
-    decided: Decided = "first"
+    subwords: Subwords = "all"
+    subword_pooling: SubwordPooling = "first"
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ class FittedTags(FittedAnnotations):
         return loss.outputs(len(self.tags), "label")
 
     def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
-        places = {tag: place for place, tag in enumerate(self.tags)}
-        found = []
+        indices = {tag: index for index, tag in enumerate(self.tags)}
+        tensors = []
         for example, tokenized_example in zip(examples, tokenized, strict=True):
-            tags = [places[tag] for tag in self.tags_of(gold_spans(example), tokenized_example)]
-            found.append(torch.tensor(tags, dtype=torch.long)[torch.from_numpy(tokenized_example.by_word.word)])
-        return found
+            tags = [indices[tag] for tag in self.tags_of(gold_spans(example), tokenized_example)]
+            tensors.append(torch.tensor(tags, dtype=torch.long)[torch.from_numpy(tokenized_example.by_word.word)])
+        return tensors
 
     def tags_of(self, spans: Sequence[Span], tokenized_example: TokenizedExample) -> list[str]:
         """The tag of each word that the tokenizer left anything of."""
@@ -164,7 +164,7 @@ class FittedTags(FittedAnnotations):
                 return scores.values.sum()
             if self.options.decoder == "crf":
                 return self._path_loss(scores, batch, batch.gold)
-            if self.options.learned == "all":
+            if self.options.subwords == "all":
                 return compute(scores.values, batch.gold)
             firsts = _words_of(batch).first_sub_words
             return compute(scores.values[firsts], batch.gold[firsts])
@@ -179,7 +179,7 @@ class FittedTags(FittedAnnotations):
         words = self._emissions(scores.values, index.word_of, firsts)
         path = gold[firsts]
         missed = log_partition(words, sizes, scores.transitions) - path_scores(words, path, sizes, scores.transitions)
-        if self.options.learned == "first" or self.options.decided == "combined":
+        if self.options.subwords == "first" or self.options.subword_pooling == "combined":
             # Further sub-words are not asked, or in the path already.
             return missed.sum() / len(path)
         further = torch.ones_like(gold, dtype=torch.bool)
@@ -189,7 +189,7 @@ class FittedTags(FittedAnnotations):
 
     def _emissions(self, values: Tensor, word_of: Tensor, firsts: Tensor) -> Tensor:
         """The scores of words, (P, L) → (U, L)."""
-        return values[firsts] if self.options.decided == "first" else mean_by_word(values, word_of, len(firsts))
+        return values[firsts] if self.options.subword_pooling == "first" else mean_by_word(values, word_of, len(firsts))
 
     def decode_words(self, scores: Scores, word_of: Tensor, sizes: Sequence[int]) -> tuple[list[int], list[float]]:
         """The tag of each word of all texts end to end, and how likely it is."""
@@ -253,10 +253,10 @@ class FittedTags(FittedAnnotations):
         return [as_prediction([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        tags = lookup_tags([_words_and_tags(one) for one in train], [_words_and_tags(one)[0] for one in rows])
+        tags = lookup_tags([_words_and_tags(row) for row in train], [_words_and_tags(row)[0] for row in rows])
         return [
-            as_prediction([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), found, strict=True)])
-            for row, found in zip(rows, tags, strict=True)
+            as_prediction([(start, end, tag) for (start, end, _), tag in zip(gold_spans(row), row_tags, strict=True)])
+            for row, row_tags in zip(rows, tags, strict=True)
         ]
 
     def explain(
@@ -326,7 +326,7 @@ class FittedBio(FittedTags):
         return [SpansPrediction() for _ in rows]  # most words are outside of all spans
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        known = [(one.texts[0], gold_spans(one)) for one in train]
+        known = [(row.texts[0], gold_spans(row)) for row in train]
         return [as_prediction(spans) for spans in lookup_spans(known, [row.texts[0] for row in rows])]
 
 

@@ -55,16 +55,16 @@ class NextSentence(CorpusTask):
         return NextSentenceTarget(labels=(ELSEWHERE, FOLLOWS), default_metric="accuracy")
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
-        pairs = [(one.texts[0], one.texts[1]) for one in inputs if one.tokens is None]
+        pairs = [(input.texts[0], input.texts[1]) for input in inputs if input.tokens is None]
         written = iter(tokenizer.encode(pairs, max_length=max_length, truncation=self.truncation) if pairs else [])
-        found = []
+        tokenized = []
         for input in inputs:
             if input.tokens is None:
                 row = next(written)
             else:
                 row, _ = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
-            found.append(TokenizedExample(input, [row]))
-        return found
+            tokenized.append(TokenizedExample(input, [row]))
+        return tokenized
 
     def build_features(self, width: int) -> Features:
         return TextFeatures(self.pooler.build(width))

@@ -24,10 +24,10 @@ from weft.tokenization.words import word_range
 
 
 class Relations(WordTask):
-    """Reads a text in which spans are marked; answers which of them have to do with each other, and how.
+    """Reads a text with the spans that it holds; answers which of them have to do with each other, and how.
 
     The spans are in the columns `entities` or `spans`; the answer is a list of [head, tail, label], where head and tail
-    are places in the list of spans, counted from 0. Texts without marks take them from another task of the model.
+    are indices in the list of spans, from 0. Texts that come without spans take them from another task of the model.
     """
 
     kind: Literal["relations"] = "relations"

@@ -1,4 +1,4 @@
-"""Masked spans of raw text, each token told by its own state and once more by the states beside its span (SpanBERT)."""
+"""Masked spans of raw text, each token told by its own state and by those beside its span (Joshi et al. 2020)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from weft.tasks.base.corpus import MaskedTask, UnmaskedRow
 from weft.tensors import Batch, BoundaryIndex, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
-_OFFSETS = 32  # tokens of a span that are told apart
+_OFFSETS = 32  # positions in a span that have embeddings of their own
 
 
 class SpanBoundary(MaskedTask):
     """Reads raw text in which spans of whole words are masked; answers what stood there, in two ways.
 
     Lengths are geometric, at most ten words; each span is decided on once: masked, replaced or left. The loss is that
-    of masked words plus that of telling each token from the states just outside its span and its place in it.
+    of masked words plus that of predicting each token from the states just outside its span and its position in it.
     """
 
     kind: Literal["span_boundary"] = "span_boundary"
@@ -43,7 +43,7 @@ class SpanBoundary(MaskedTask):
         return MaskedTarget(boundary=True)
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
-        """Each example's masked tokens, and then the same once more, to be told from outside their spans."""
+        """Each example's masked tokens, and then the same once more, to be predicted from outside their spans."""
         parts: list[tuple[Tensor, ...]] = []
         for row, tokenized_example in enumerate(tokenized):
             masked, offset = masked_tokens_of(tokenized_example), batch.row_offsets[row]

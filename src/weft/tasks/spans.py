@@ -62,7 +62,7 @@ class Spans(WordTask):
         return count_candidates(len(tokenized_example.by_word), self.max_width)
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
-        sizes = [len(one.by_word) for one in tokenized]
+        sizes = [len(tokenized_example.by_word) for tokenized_example in tokenized]
         begins = np.cumsum([0, *sizes])
         found = [candidates(size, self.max_width) for size in sizes]
         first, last = (

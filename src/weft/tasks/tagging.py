@@ -10,7 +10,7 @@ from pydantic import model_validator
 from weft.layers.features import Features
 from weft.layers.words import SubWordFeatures
 from weft.targets import Target
-from weft.targets.tags import BioTarget, Decided, Decoder, Learned, TagOptions, TagsTarget
+from weft.targets.tags import BioTarget, Decoder, SubwordPooling, Subwords, TagOptions, TagsTarget
 from weft.tasks.base.words import WordTask
 from weft.tokenization.examples import TokenizedExample
 
@@ -25,9 +25,9 @@ class Tagging(WordTask):
     decoder: Decoder = "crf"
     """`greedy`: each word by itself. `constrained`: the best path without a step that BIO forbids. `crf`: the best path
     where also the steps between tags are learned."""
-    subwords: Learned = "all"
+    subwords: Subwords = "all"
     """Which sub-words of a word learn its tag."""
-    subword_pooling: Decided = "first"
+    subword_pooling: SubwordPooling = "first"
     """Whether a word's first sub-word decides, or all of them together."""
     labels: tuple[str, ...] | None = None
     """All labels; those that occur in training by default."""

@@ -144,12 +144,12 @@ class FittedAnnotations(FittedTarget):
         """The mean over the given spans of the score of what is left of them; 0 for what is not given any more."""
         left = set(kept)
         scores = {(kept[span.start], kept[span.end - 1], span.label): span.score for span in other.spans or ()}
-        spans, found = prediction.spans or (), 0.0
+        spans, total = prediction.spans or (), 0.0
         for span in spans:
             letters = (span.start + n for n, letter in enumerate(span.text) if not letter.isspace())
             if remaining := [letter for letter in letters if letter in left]:
-                found += scores.get((remaining[0], remaining[-1], span.label), 0.0)
-        return found / len(spans)
+                total += scores.get((remaining[0], remaining[-1], span.label), 0.0)
+        return total / len(spans)
 
     def report_sections(self, measures: Measures) -> list[Section]:
         sections: list[Section] = [ClassTable(measures.details["per_class"], spans=True)]

@@ -126,12 +126,12 @@ class MaskedTask(CorpusTask):
         own_mask = tokenizer.backend.id_to_token(mask) or MASK
         texts = [input.texts[0].replace(MASK, own_mask) for input in inputs if input.tokens is None]
         written = iter(tokenizer.encode(texts, max_length=max_length, truncation=self.truncation) if texts else [])
-        found = []
+        tokenized = []
         for input in inputs:
             if input.tokens is None:  # what is masked in a text is what the user hid
                 row = next(written)
                 tokens = MaskedTokens(np.flatnonzero(row.ids == mask), vocabulary=tokenizer.vocabulary)
-                found.append(TokenizedExample(input, [row], masked=tokens))
+                tokenized.append(TokenizedExample(input, [row], masked=tokens))
                 continue
             row, begins = tokenizer.join(input.tokens.ids, input.tokens.begins_word)
             special = np.isin(row.ids, specials)
@@ -139,10 +139,10 @@ class MaskedTask(CorpusTask):
             unigrams, rng = Unigrams(input.tokens.tokens_below), np.random.default_rng(input.tokens.seed)
             masked = self.mask_row(unmasked, mask, unigrams, rng)
             tokens = MaskedTokens(masked.positions, masked.gold, masked.spans, masked.offset, tokenizer.vocabulary)
-            found.append(
+            tokenized.append(
                 TokenizedExample(input, [replace(row, ids=masked.ids.astype(np.int32, copy=False))], masked=tokens)
             )
-        return found
+        return tokenized
 
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         """The masked tokens of all examples, end to end."""

@@ -25,21 +25,21 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
     for name in train:
         if (share := tasks[name].dev_share) is not None:
             groups.setdefault((tasks[name].train, share), []).append(name)
-    found: dict[str, set[int]] = {}
+    held_out_of: dict[str, set[int]] = {}
     for (_, share), names in groups.items():
         rows: dict[int, dict[str, Example]] = {}
         for name in names:
-            for one in train[name]:
-                rows.setdefault(one.line, {})[name] = one
+            for row in train[name]:
+                rows.setdefault(row.line, {})[name] = row
         lines = sorted(rows)
-        texts = [dict.fromkeys(text for one in rows[line].values() for text in one.texts) for line in lines]
+        texts = [dict.fromkeys(text for row in rows[line].values() for text in row.texts) for line in lines]
         targets = {name: tasks[name].target() for name in names}
         strata = [
             tuple(targets[n].stratum(rows[line][n].gold) if n in rows[line] else None for n in names) for line in lines
         ]
-        _, held_out = split_off([normalise(" ".join(one)) for one in texts], strata, share, seed)
-        found |= {name: {lines[place] for place in held_out} for name in names}
-    return found
+        _, held_out = split_off([normalise(" ".join(texts_of_line)) for texts_of_line in texts], strata, share, seed)
+        held_out_of |= {name: {lines[index] for index in held_out} for name in names}
+    return held_out_of
 
 
 def read_example(task: Task, row: Row, path: Path) -> Example | None:

@@ -35,9 +35,9 @@ class PairTask(Task):
             return tokenizer.encode(inputs, max_length=max_length, truncation=self.truncation)
 
         if self.encode_as == "cross":
-            rows = [[row] for row in tokens([one.texts for one in inputs])]
+            rows = [[row] for row in tokens([input.texts for input in inputs])]
         else:
-            single = tokens([text for one in inputs for text in one.texts])
+            single = tokens([text for input in inputs for text in input.texts])
             rows = [list(pair) for pair in zip(single[::2], single[1::2], strict=True)]
         return [TokenizedExample(input, some) for input, some in zip(inputs, rows, strict=True)]
 

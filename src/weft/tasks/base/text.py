@@ -26,7 +26,7 @@ class TextTask(Task):
         return self.label
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
-        texts = [one.texts[0] for one in inputs]
+        texts = [input.texts[0] for input in inputs]
         rows = tokenizer.encode(texts, max_length=max_length, truncation=self.truncation)
         return [TokenizedExample(input, [row]) for input, row in zip(inputs, rows, strict=True)]
 

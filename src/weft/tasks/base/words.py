@@ -23,7 +23,7 @@ from weft.tokenization.words import join_words
 class WordTask(Task):
     """A kind that asks about the words of one text, however long it is.
 
-    A row of a file holds `tokens` (a list of words) or `text`. What is marked in it is in the first of the columns
+    A row of a file holds `tokens` (a list of words) or `text`. Its spans are in the first of the columns
     `tags` (a tag per token), `entities` or `spans` (lists of [start, end, label], end exclusive) that the row has;
     start and end count tokens where the row has tokens, and characters otherwise.
     """
@@ -38,9 +38,9 @@ class WordTask(Task):
     tags: str = "tags"
     """Column of the words' tags, a list as long as that of the words."""
     entities: str = "entities"
-    """Column of the marked spans."""
+    """Column of the spans."""
     spans: str = "spans"
-    """Another column of the marked spans."""
+    """Another column of the spans."""
     stride: Annotated[int, Field(ge=0)] = 64
     """A text longer than a row is read in windows that share so many tokens."""
     repair: bool = False
@@ -96,10 +96,10 @@ class WordTask(Task):
     def indices(self, tokenized: Sequence[TokenizedExample], batch: Batch) -> Indices:
         """The words of all examples, end to end."""
         rows = np.cumsum([0, *(len(tokenized_example.rows) for tokenized_example in tokenized)])
-        row = np.concatenate([one.by_word.row + begin for one, begin in zip(tokenized, rows, strict=False)])
-        position = np.concatenate([one.by_word.position for one in tokenized], dtype=np.int64)
+        row = np.concatenate([example.by_word.row + begin for example, begin in zip(tokenized, rows, strict=False)])
+        position = np.concatenate([example.by_word.position for example in tokenized], dtype=np.int64)
         word_of = torch.from_numpy(number_words(tokenized))
-        words = torch.tensor([len(one.by_word) for one in tokenized])
+        words = torch.tensor([len(example.by_word) for example in tokenized])
         sizes = torch.bincount(word_of, minlength=int(words.sum()))
         last = sizes.cumsum(0) - 1
         return Indices(
