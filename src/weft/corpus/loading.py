@@ -38,7 +38,8 @@ class CorpusSource:
     """Where raw text is: files, folders of files, or patterns."""
 
     train: Path
-    dev: Path | float  # or the share of the documents to hold out
+    dev: Path | None = None
+    dev_share: float | None = None  # of the documents to hold out, where there is no `dev`
     test: Path | None = None
     fraction: float | None = None  # of the training rows to use
     limit: int | None = None  # most training rows to use
@@ -46,8 +47,7 @@ class CorpusSource:
     @property
     def paths(self) -> list[Path]:
         """Every path, once."""
-        named = (self.train, self.dev, self.test)
-        return list(dict.fromkeys(path for path in named if isinstance(path, Path)))
+        return list(dict.fromkeys(path for path in (self.train, self.dev, self.test) if path is not None))
 
 
 class CorpusLoader:
@@ -59,10 +59,11 @@ class CorpusLoader:
     def load(self, source: CorpusSource, format: CorpusFormat, seed: int) -> Splits:
         """The rows to learn from, to choose by, and to report on."""
         self.check(source.paths, format)
-        if isinstance(source.dev, Path):
+        if source.dev is not None:
             train, dev = self.rows(source.train, format, seed), self.rows(source.dev, format)
         else:
-            train, dev = self._divided(source.train, format, source.dev, seed)
+            assert source.dev_share is not None
+            train, dev = self._divided(source.train, format, source.dev_share, seed)
         size = len(train) if source.fraction is None else max(1, round(source.fraction * len(train)))
         size = min(size, source.limit or size)
         test = StoredRows([]) if source.test is None else self.rows(source.test, format)

@@ -45,7 +45,6 @@ class Learner(ABC):
 
     signs = "single characters"  # what the alphabet consists of, in messages
     mask_takes_blanks = False  # whether [MASK] stands for the blanks before it too, as the pieces it masks do
-    decoder: Any
 
     def __init__(self, lowercase: bool, strip_accents: bool) -> None:
         self.normalizer = self.clean(lowercase, strip_accents)
@@ -58,6 +57,10 @@ class Learner(ABC):
     @abstractmethod
     def split(self) -> Any:
         """The library's pre-tokenizer, from texts to words."""
+
+    @abstractmethod
+    def decoder(self) -> Any:
+        """The library's decoder, from pieces back to texts."""
 
     @abstractmethod
     def alphabet(self, texts: Iterator[str]) -> list[str]:
@@ -82,7 +85,7 @@ class Learner(ABC):
         backend = tokenizers.Tokenizer(model)
         if self.normalizer:
             backend.normalizer = self.normalizer
-        backend.pre_tokenizer, backend.decoder = self.pre_tokenizer, self.decoder
+        backend.pre_tokenizer, backend.decoder = self.pre_tokenizer, self.decoder()
         backend.add_special_tokens([self.special(token) for token in SPECIAL])
         backend.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]",
@@ -101,13 +104,15 @@ class WordPiece(Learner):
     """Pieces joined by frequency, as BERT's are spelled."""
 
     signs = "single characters (one that begins words and stands inside others counts twice)"
-    decoder = decoders.WordPiece()
 
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
         return normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
 
     def split(self) -> Any:
         return pre_tokenizers.BertPreTokenizer()
+
+    def decoder(self) -> Any:
+        return decoders.WordPiece()
 
     def alphabet(self, texts: Iterator[str]) -> list[str]:
         trainer = trainers.WordPieceTrainer(vocab_size=0, show_progress=False)
@@ -127,7 +132,6 @@ class BytePairs(Learner):
 
     signs = "bytes"
     mask_takes_blanks = True
-    decoder = decoders.ByteLevel()
 
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
         if not (lowercase or strip_accents):
@@ -137,6 +141,9 @@ class BytePairs(Learner):
 
     def split(self) -> Any:
         return pre_tokenizers.ByteLevel(add_prefix_space=False)
+
+    def decoder(self) -> Any:
+        return decoders.ByteLevel()
 
     def alphabet(self, texts: Iterator[str]) -> list[str]:
         for _ in texts:
@@ -157,8 +164,6 @@ class BytePairs(Learner):
 class Unigram(Learner):
     """Pieces with probabilities, pruned from many until the wanted number is left."""
 
-    decoder = decoders.Metaspace()
-
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
         """Blanks in front stay, since the text after a special token is cleaned by itself and may go on with one.
 
@@ -178,6 +183,9 @@ class Unigram(Learner):
 
     def split(self) -> Any:
         return pre_tokenizers.Metaspace(prepend_scheme="first")  # "[MASK]." must not read "[MASK] ."
+
+    def decoder(self) -> Any:
+        return decoders.Metaspace()
 
     def alphabet(self, texts: Iterator[str]) -> list[str]:
         return sorted(

@@ -76,9 +76,9 @@ class CorpusTask(Task):
         if self.train is None:
             raise DataError("is required to train this task; name a file or a folder")
         paths = {split: base / file for split, file in self.files().items()}
-        dev = paths.get("dev") or self.dev_share
-        assert dev is not None
-        return CorpusSource(paths["train"], dev, paths.get("test"), self.fraction, self.limit)
+        return CorpusSource(
+            paths["train"], paths.get("dev"), self.dev_share, paths.get("test"), self.fraction, self.limit
+        )
 
     @property
     def format(self) -> CorpusFormat:
