@@ -17,14 +17,20 @@ from rich.console import Console
 from rich.table import Table
 
 import weft
+from weft import Prediction, Span
 from weft.metrics.spans import count_spans, nested_recall, span_scores
 from weft.model.predict import predict
 from weft.spec import parse
-from weft.targets.base.annotations import gold_spans, spans_in
+from weft.targets.base.annotations import gold_spans
 from weft.tasks import Task
 from weft.training.reading import read_examples
 
 TASK = "entities"
+
+
+def spans_of(prediction: Prediction) -> list[Span]:
+    """What was found, as gold is written."""
+    return [span.gold for span in prediction.spans or ()]
 
 
 def main() -> None:
@@ -38,7 +44,7 @@ def main() -> None:
     table = Table("model", "F1", "precision", "recall", "recall inside others", "holding others", "all other")
     for folder in args.models:
         network = weft.load(folder).network
-        predicted = [spans_in(answer.predictions[TASK]) for answer in predict(network, ({TASK: row} for row in rows))]
+        predicted = [spans_of(answer.predictions[TASK]) for answer in predict(network, ({TASK: row} for row in rows))]
         scores, nested = span_scores(count_spans(gold, predicted, labels)), nested_recall(gold, predicted)
         numbers = [
             scores["f1"],
