@@ -37,7 +37,7 @@ class Script:
         self.rows: list[dict[str, list[Example]]] = []
 
     def __call__(
-        self, network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True
+        self, network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True, **_: Any
     ) -> dict[str, TaskResult]:
         assert not intervals  # nobody reads them after an epoch, and they take long
         self.rows.append({task: list(found) for task, found in rows.items()})

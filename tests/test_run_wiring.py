@@ -315,7 +315,7 @@ def test_weights_of_a_task_alone_are_calibrated_by_its_dev_rows(place: Place, mo
 
     values = iter([(0.9, 0.1), (0.1, 0.9)])
 
-    def scripted(network: Network, rows: Any, intervals: bool = True) -> Any:
+    def scripted(network: Network, rows: Any, intervals: bool = True, **_: Any) -> Any:
         found = evaluate(network, rows, intervals=intervals)
         for name, value in zip("ab", next(values), strict=True):
             measures = replace(found[name].measures, scores={**found[name].measures.scores, "f1_macro": value})

@@ -269,7 +269,7 @@ def test_dev_rows_limits_only_what_is_looked_at_after_each_epoch(
     seen: list[int] = []
     real = dev.evaluate
 
-    def spy(network: Any, rows: Any, intervals: bool = True) -> Any:
+    def spy(network: Any, rows: Any, intervals: bool = True, **_: Any) -> Any:
         seen.append(len(rows["fox"]))
         return real(network, rows, intervals=intervals)
 

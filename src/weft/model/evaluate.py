@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,9 @@ from weft.targets import FittedTarget, Measures
 from weft.tensors import Scores
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.shared import SharedTokenizer
+
+TokenizedGroup = Mapping[str, Sequence[TokenizedExample]]  # the same rows for tasks that may share a pass
+ScoredWindow = tuple[str, Scores, Sequence[TokenizedExample]]  # a task, raw scores of some rows, and what these are
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,55 @@ class TaskResult:
         return asdict(replace(self, sections=()))
 
 
-def evaluate(network: Network, rows: Mapping[str, Sequence[Example]], intervals: bool = True) -> dict[str, TaskResult]:
-    """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder."""
-    network.eval()
+def evaluate(
+    network: Network,
+    rows: Mapping[str, Sequence[Example]],
+    intervals: bool = True,
+    *,
+    targets: Mapping[str, FittedTarget] | None = None,
+    scored: Iterable[ScoredWindow] | None = None,
+) -> dict[str, TaskResult]:
+    """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder.
+
+    Args:
+        intervals: whether to give intervals and what else only a report shows.
+        targets: decide instead of the network's own.
+        scored: what `score_rows` gives for these rows, where that is known already.
+    """
+    targets = network.targets if targets is None else targets
     for task, examples in rows.items():
-        check_rows(task, network.targets[task], examples)
-    predictions: dict[str, list[Prediction]] = {}
-    for tasks in with_same_texts(rows):
-        predictions |= predict_examples(network, {task: rows[task] for task in tasks})
+        check_rows(task, targets[task], examples)
+    predictions: dict[str, list[Prediction]] = {task: [] for task in rows}
+    for task, scores, tokenized in score_rows(network, rows) if scored is None else scored:
+        predictions[task] += targets[task].decode(scores, tokenized)
     results = {}
     for task, examples in rows.items():
-        target = network.targets[task]
-        measures = target.measure([row.gold for row in examples], predictions[task], intervals)
-        sections = report_sections(target, examples, predictions[task], measures) if intervals else ()
+        measures = targets[task].measure([row.gold for row in examples], predictions[task], intervals)
+        sections = report_sections(targets[task], examples, predictions[task], measures) if intervals else ()
         results[task] = TaskResult(network.metric(task), len(examples), measures, sections=tuple(sections))
     return results
+
+
+def score_rows(
+    network: Network, rows: Mapping[str, Sequence[Example]], tokenized: Iterable[TokenizedGroup] | None = None
+) -> Iterator[ScoredWindow]:
+    """What a network says about the rows of its tasks: in windows, since all scores may not fit into memory.
+
+    `tokenized` is what `tokenize_rows` gives for these rows, where that is known already.
+    """
+    network.eval()
+    for group in tokenize_rows(network, rows) if tokenized is None else tokenized:
+        for task, scores in score(network, group).items():
+            yield task, scores, group[task]
+
+
+def tokenize_rows(network: Network, rows: Mapping[str, Sequence[Example]]) -> Iterator[TokenizedGroup]:
+    """Windows of rows as tokens: together those of tasks that may share a pass of the encoder."""
+    for tasks in with_same_texts(rows):
+        for first in range(0, len(rows[tasks[0]]), WINDOW):
+            windows = [rows[task][first : first + WINDOW] for task in tasks]
+            inputs = [dict(zip(tasks, row, strict=True)) for row in zip(*windows, strict=True)]
+            yield from groups(network, inputs, SharedTokenizer(network.tokenizer))
 
 
 def with_same_texts(rows: Mapping[str, Sequence[Example]]) -> list[list[str]]:
@@ -85,19 +122,6 @@ def _same_texts(some: Sequence[Example], others: Sequence[Example]) -> bool:
     if len(some) != len(others) or some[0].tokens is not None or others[0].tokens is not None:
         return False
     return all(one.texts == other.texts for one, other in zip(some, others, strict=True))
-
-
-def predict_examples(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, list[Prediction]]:
-    """The predictions of tasks whose rows hold the same texts; in windows, since all scores may not fit into memory."""
-    predictions: dict[str, list[Prediction]] = {task: [] for task in rows}
-    for first in range(0, len(next(iter(rows.values()))), WINDOW):
-        tokenizer = SharedTokenizer(network.tokenizer)
-        window = {task: examples[first : first + WINDOW] for task, examples in rows.items()}
-        inputs = [dict(zip(window, row, strict=True)) for row in zip(*window.values(), strict=True)]
-        for tokenized in groups(network, inputs, tokenizer):
-            for task, scores in score(network, tokenized).items():
-                predictions[task] += network.targets[task].decode(scores, tokenized[task])
-    return predictions
 
 
 def report_sections(
@@ -161,19 +185,17 @@ def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> 
         )
 
 
-def score_examples(network: Network, task: str, examples: Sequence[Example]) -> tuple[Scores, list[TokenizedExample]]:
-    """Raw scores of a task's examples, and what they are about."""
-    tokenized = network.encode(task, examples)
-    return score(network, {task: tokenized})[task], tokenized
-
-
-def calibrate(network: Network, rows: Mapping[str, Sequence[Example]]) -> dict[str, FittedTarget]:
-    """Every task's target with temperature and thresholds fitted on rows not trained on."""
-    network.eval()
+def calibrate(
+    network: Network, rows: Mapping[str, Sequence[Example]], scored: Sequence[ScoredWindow] | None = None
+) -> dict[str, FittedTarget]:
+    """Every task's target with temperature and thresholds fitted on rows not trained on; `scored` as in `evaluate`."""
     fitted = {}
     for task, examples in rows.items():
         if examples:
-            scores, tokenized = score_examples(network, task, examples)
+            known = score_rows(network, {task: examples}) if scored is None else scored
+            parts = [(scores, tokenized) for name, scores, tokenized in known if name == task]
+            tokenized = [example for _, window in parts for example in window]
+            scores = Scores.join([scores for scores, _ in parts], range(len(tokenized)))
             fitted[task] = network.targets[task].calibrate(scores, examples, tokenized, network.metric(task))
     return fitted
 

@@ -27,7 +27,7 @@ from weft.data.atomic import write_atomically
 from weft.data.records import Example
 from weft.errors import ConfigError, WeftError
 from weft.model.devices import Device, choose_device
-from weft.model.evaluate import TaskResult, calibrate, evaluate, measure_baselines
+from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, measure_baselines
 from weft.model.folder import load_network, save_network
 from weft.model.model import Model, load
 from weft.model.network import Network
@@ -136,6 +136,8 @@ class Run:
             self.data, self.network = prepared.complete()
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.accelerator = build_accelerator(experiment, device, self.folder)
+            self.network.to(self.accelerator.device)
+            self.dev = DevRows(self.network, self.data, experiment.training.max_dev_rows)
         except WeftError:
             run_folder.remove_if_untouched()
             raise
@@ -160,7 +162,7 @@ class Run:
             raise
 
     def _build_loop(self) -> Loop:
-        network, settings = self.network.to(self.accelerator.device), self.experiment.training
+        network, settings = self.network, self.experiment.training
         batches = {
             name: TaskBatches(network, name, splits.train, settings, self.experiment.seed)
             for name, splits in self.data.items()
@@ -173,8 +175,8 @@ class Run:
             batches,
             weights.to(self.accelerator.device),
             plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()}),
-            DevRows(network, self.data, settings.max_dev_rows),
-            BestWeights(network, self.folder, settings.choose_by, settings.keep_best_per_task),
+            self.dev,
+            BestWeights(network, self.dev, self.folder, settings.choose_by, settings.keep_best_per_task),
             patience=settings.early_stopping_patience,
             compares_gradients=settings.gradient_agreement,
             folder=self.folder,
@@ -186,8 +188,8 @@ class Run:
     def finish(self, state: TrainingState) -> None:
         """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
         self.callback.note("measuring the chosen weights, with intervals and baselines")
-        network = self._calibrated("overall")
-        results = self._measure(network)
+        network, scored = self._calibrated("overall")
+        results = self._measure(network, scored)
         record = self._record(state, results, network)
         save_network(network, self.folder)
         self._write_for_others(network)
@@ -202,31 +204,29 @@ class Run:
         self._keep_per_task(state)
         self.accelerator.end_training()
 
-    def _reported(self, network: Network) -> dict[str, TaskResult]:
+    def _calibrated(self, best: str) -> tuple[Network, list[ScoredWindow] | None]:
+        """The best weights of this name with targets fitted to dev rows, and what they say about these."""
+        network = load_network(self.folder / "best" / best).to(self.accelerator.device)
+        scored = self.dev.scored_by(network, best == "overall")
+        rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
+        network.targets.update(calibrate(network, rows, scored))
+        return network, scored
+
+    def _measure(self, network: Network, scored: list[ScoredWindow] | None) -> dict[str, TaskResult]:
         """Each task's result on its test rows; on dev rows without the thresholds that were fitted to these."""
         rows = {name: splits.report for name, splits in self.data.items()}
+        plain = {name: target.without_thresholds() for name, target in network.targets.items()}
         results = evaluate(network, {name: found for name, (part, found) in rows.items() if part == "test"})
-        fitted = dict(network.targets)
-        network.targets.update({name: target.without_thresholds() for name, target in fitted.items()})
-        results |= evaluate(network, {name: found for name, (part, found) in rows.items() if part == "dev"})
-        network.targets.update(fitted)
-        return {name: results[name] for name in rows}
-
-    def _calibrated(self, name: str) -> Network:
-        network = load_network(self.folder / "best" / name).to(self.accelerator.device)
-        # Raw text has nothing to calibrate: masked tokens are taken as they come, and half of all pairs are true.
-        rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
-        network.targets.update(calibrate(network, rows))
-        return network
-
-    def _measure(self, network: Network) -> dict[str, TaskResult]:
-        rows = {name: splits.report[1] for name, splits in self.data.items()}
-        results = self._reported(network)
+        dev = {name: found for name, (part, found) in rows.items() if part == "dev"}
+        known = [window for window in scored or () if window[0] in dev]
+        names = {name for name, _, _ in known}
+        results |= evaluate(network, {name: dev[name] for name in names}, targets=plain, scored=known)
+        results |= evaluate(network, {name: dev[name] for name in dev if name not in names}, targets=plain)
         if not self.experiment.training.baselines:
-            return results
+            return {name: results[name] for name in rows}
         return {
-            name: replace(result, baselines=self._baselines(network, name, rows[name]))
-            for name, result in results.items()
+            name: replace(results[name], baselines=self._baselines(network, name, found))
+            for name, (_, found) in rows.items()
         }
 
     def _write_for_others(self, network: Network) -> None:
@@ -267,7 +267,7 @@ class Run:
             if state.best[name]["step"] == state.best["overall"]["step"]:
                 shutil.rmtree(folder)
             else:
-                save_network(self._calibrated(name), folder)
+                save_network(self._calibrated(name)[0], folder)
 
     def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
         """Everything a report shows, without any text of the users' but for those the config asks for."""
