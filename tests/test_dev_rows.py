@@ -11,6 +11,7 @@ import pytest
 
 from recorder import TEXTS, Place, make_place
 from weft.data.records import Input
+from weft.model import evaluate as model_evaluate
 from weft.model.evaluate import evaluate
 from weft.model.folder import load_network
 from weft.model.network import Network
@@ -28,14 +29,14 @@ def place(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Place:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many rows were tokenized and how many scored without learning, of each task."""
+    """How many rows to measure on were tokenized and how many scored, of each task."""
     found: Counter[str] = Counter()
-    encode, scores, forward = Network.encode, Network.scores, Network.forward
+    groups, scores, forward = model_evaluate.groups, Network.scores, Network.forward
     learning = False
 
-    def count_encoded(network: Network, task: str, inputs: Sequence[Input]) -> Any:
-        found[f"{task} tokenized"] += len(inputs)
-        return encode(network, task, inputs)
+    def count_tokenized(network: Network, window: Sequence[Mapping[str, Input]], *rest: Any) -> Any:
+        found.update(f"{task} tokenized" for row in window for task in row)
+        return groups(network, window, *rest)
 
     def count_scored(network: Network, batches: Mapping[str, Batch]) -> Any:
         for task, batch in batches.items():
@@ -49,7 +50,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         learning = False
         return result
 
-    monkeypatch.setattr(Network, "encode", count_encoded)
+    monkeypatch.setattr(model_evaluate, "groups", count_tokenized)
     monkeypatch.setattr(Network, "scores", count_scored)
     monkeypatch.setattr(Network, "forward", learn)
     return found
@@ -65,7 +66,7 @@ def test_dev_rows_are_tokenized_once_and_scored_once_after_each_epoch_and_never_
     place: Place, seen: Counter[str], epochs: int
 ) -> None:
     place.train(tasks_of(place), "once", training={"epochs": epochs})
-    assert seen["a tokenized"] == ROWS + DEV
+    assert seen["a tokenized"] == DEV
     assert seen["a scored"] == epochs * DEV
 
 
@@ -82,7 +83,7 @@ def test_scores_that_would_take_too_much_memory_are_computed_again(
 ) -> None:
     monkeypatch.setattr(dev, "_HELD", 2 * DEV - 1)  # two labels
     place.train(tasks_of(place), "large", training={"epochs": 2})
-    assert seen["a scored"] == 3 * DEV
+    assert seen["a scored"] == (2 + 2) * DEV  # once for calibration, once for the report
 
 
 def test_held_scores_are_those_of_the_best_weights_whichever_came_last(
