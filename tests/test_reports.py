@@ -28,6 +28,7 @@ from weft.data.predictions import (
 )
 from weft.data.records import Example, Gold
 from weft.errors import CheckpointError
+from weft.metrics.sections import WrongRows
 from weft.model.evaluate import TaskResult, report_sections
 from weft.reports import card, run_page, summary, terminal
 from weft.reports.card import code
@@ -521,6 +522,19 @@ def test_wrong_spans_are_told_by_characters_and_label_and_never_by_their_text() 
 
 def test_scores_are_never_just_wrong() -> None:
     assert wrong(ScoreTarget(), [1.0, 2.0], [ScorePrediction(9.0), ScorePrediction(2.0)])["rows"] == []
+
+
+def test_texts_of_wrong_rows_stand_on_the_page_where_they_were_asked_for_and_it_says_so(tasks: Record) -> None:
+    section = WrongRows("Wrong rows", ("Line", "True", "Predicted", "Score"), [(7, "a", "b", 0.9), (3, "b", "a", 0.8)])
+    assert section.with_texts({}, 0) == section
+    task = copy.deepcopy(tasks["urgency"])
+    task["sections"] = [section.with_texts({3: "y" * 300, 7: "x & z"}, 1).to_dict()]
+    page = render(make_record({"urgency": task}))
+    assert "x &amp; z" in page
+    assert "yyy" not in page
+    assert "contains texts of the data" in page
+    task["sections"] = [section.with_texts({3: "y" * 300, 7: "x & z"}, 2).to_dict()]
+    assert f"{'y' * 199}…<" in render(make_record({"urgency": task}))
 
 
 def test_wrong_rows_stand_on_the_page(tasks: Record) -> None:

@@ -77,7 +77,7 @@ class Training(Batching):
     baselines: bool = True
     """Also measure the commonest answer and a method without an encoder, to see whether the encoder earns its keep."""
     report_texts: Annotated[int, Field(ge=0)] = 0
-    """How many texts of each task about words the report shows, with what is marked in them. None unless asked for:
-    not everybody who may read a report may read the texts."""
+    """How many texts of each task the report shows: those of the most confident mistakes, and for spans also some with
+    their true and predicted spans. None unless asked for: not everybody who may read a report may read the texts."""
     report_to: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else to log, through accelerate; nowhere by default."""

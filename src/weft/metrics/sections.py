@@ -4,6 +4,7 @@
     ConfusionMatrix  true labels by predicted labels
     Calibration      confidence beside accuracy
     Table            anything else: a heading, columns, rows of words and numbers
+    WrongRows        a table whose rows begin with the line of a row of the data
 
 `FittedTarget.report_sections` returns some of these.
 """
@@ -11,10 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 Cell = str | int | float | None  # numbers are set right and with three decimals, whole ones as counts
+
+_TEXT = "Text"  # the column of texts, where there is one
+_LONGEST = 200  # characters of a text
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,15 @@ class Section:
     def with_labels(self, names: Mapping[str, str]) -> Section:
         """The same section, with other names for some labels, also where they stand within a cell."""
         return section_from({"kind": self.kind, **_renamed(asdict(self), names)}) if names else self
+
+    def with_texts(self, texts: Mapping[int, str], most: int) -> Section:
+        """The same section with the texts of the first `most` rows that it names by their lines, if it names any."""
+        return self
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether it shows texts of users."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,27 @@ class Table(Section):
     note: str = ""
 
 
+@dataclass(frozen=True)
+class WrongRows(Table):
+    """Rows that were answered wrongly, by their lines; with their texts only where somebody asks for them."""
+
+    kind: ClassVar[str] = "wrong_rows"
+
+    def with_texts(self, texts: Mapping[int, str], most: int) -> Section:
+        lines: list[Any] = [row[0] for row in self.rows]
+        shown = [_shortened(texts[line]) if index < most else "" for index, line in enumerate(lines)]
+        rows = [(*row, text) for row, text in zip(self.rows, shown, strict=True)]
+        return replace(self, columns=(*self.columns, _TEXT), rows=rows) if most else self
+
+    @property
+    def holds_texts(self) -> bool:
+        return _TEXT in self.columns
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         for label, name in names.items():
@@ -84,7 +118,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 _KINDS: dict[str, type[Section]] = {
-    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, Table)
+    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, Table, WrongRows)
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.metrics.sections import Table
+from weft.metrics.sections import WrongRows
 
 MOST = 20  # rows of the list
 
@@ -19,7 +19,7 @@ class Mistake:
     score: float | None = None
 
 
-def wrong_rows(lines: Sequence[int], mistakes: Sequence[Mistake | None]) -> list[Table]:
+def wrong_rows(lines: Sequence[int], mistakes: Sequence[Mistake | None]) -> list[WrongRows]:
     """A table of the wrong rows, the most confident mistakes first; none where no row is wrong.
 
     Args:
@@ -34,7 +34,7 @@ def wrong_rows(lines: Sequence[int], mistakes: Sequence[Mistake | None]) -> list
         f"; these are the {MOST} most confident mistakes." if len(wrong) > MOST else "; most confident mistakes first."
     )
     rows = [(line, one.true, one.predicted, one.score) for line, one in first]
-    return [Table("Wrong rows", ("Line", "True", "Predicted", "Score"), rows, note)]
+    return [WrongRows("Wrong rows", ("Line", "True", "Predicted", "Score"), rows, note)]
 
 
 def listed_spans(spans: Iterable[tuple[int, int, str]], most: int = 4) -> str:

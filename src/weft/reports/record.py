@@ -119,6 +119,11 @@ class TaskRecord(Part):
         return {**data, "sections": sections_from(data["result"])}
 
     @property
+    def holds_texts(self) -> bool:
+        """Whether it holds texts of users."""
+        return bool(self.samples) or any(section.holds_texts for section in self.sections)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels it may give, none where it gives no labels."""
         return next((tuple(one.classes) for one in self.sections if isinstance(one, ClassTable)), ())

@@ -172,7 +172,7 @@ def _config(record: RunRecord) -> str:
 
 
 def _privacy(record: RunRecord) -> str:
-    held = any(task.samples for task in record.tasks.values())
+    held = any(task.holds_texts for task in record.tasks.values())
     return f'<footer class="note">{clean(PRIVACY)}</footer>\n' if held else ""
 
 

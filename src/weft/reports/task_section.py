@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.metrics.sections import Calibration, Cell, ClassTable, ConfusionMatrix, Table
+from weft.metrics.sections import Calibration, Cell, ClassTable, ConfusionMatrix, Table, WrongRows
 from weft.reports.charts import reliability_diagram
 from weft.reports.html import breakable, figure, number_cell, raw_cell, table
 from weft.reports.matrix import confusion_matrix
@@ -163,4 +163,5 @@ _DRAWN_BY: dict[str, tuple[_Draw, ...]] = {
     ConfusionMatrix.kind: (_confusion, _most_confused),
     ClassTable.kind: (_classes,),
     Table.kind: (_any_table,),
+    WrongRows.kind: (_any_table,),
 }

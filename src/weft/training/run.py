@@ -309,7 +309,8 @@ class Run:
         }
 
     def _task_record(self, name: str, result: TaskResult, network: Network) -> TaskRecord:
-        splits = self.data[name]
+        splits, asked = self.data[name], self.experiment.training.report_texts
+        texts = {row.line: " / ".join(row.texts) for row in splits.report[1]} if asked else {}
         return TaskRecord(
             name=name,
             kind=self.experiment.tasks[name].to_dict()["kind"],
@@ -318,7 +319,7 @@ class Run:
             reported_on=splits.report[0],
             calibrated=network.targets[name].calibratable,
             result=ResultRecord.model_validate(result.to_dict()),
-            sections=result.sections,
+            sections=tuple(section.with_texts(texts, asked) for section in result.sections),
             samples=tuple(self._samples(network, name)),
         )
 
