@@ -479,3 +479,42 @@ def test_twice_as_many_labels_take_about_twice_as_many_steps(tmp_path: Path) -> 
         return lines_run(lambda: find(tmp_path, {"mood": MOOD}))
 
     assert steps(400) < 2.8 * steps(200)
+
+
+def test_the_cost_of_checking_labels_grows_with_their_number_and_no_faster(tmp_path: Path) -> None:
+    """Rare labels beside frequent ones, all of which could be a slip of another."""
+
+    def cost(number: int) -> int:
+        letters = [f"{'abcdefgh'[n % 8]}{'klmnopqr'[n // 8 % 8]}{'stuvwxyz'[n // 64 % 8]}word" for n in range(number)]
+        many = [(f"fox {n} {copy}", label) for n, label in enumerate(letters) for copy in range(5)]
+        rare = [(f"cow {n}", f"{label}y") for n, label in enumerate(letters)]
+        write_both(tmp_path, [*many, *rare], [*many, *rare])
+        return lines_run(lambda: find(tmp_path, {"mood": MOOD}))
+
+    assert cost(400) < 2.6 * cost(200)
+
+
+@pytest.mark.parametrize("options", [{}, {"truncation": "tail"}])
+def test_a_text_of_millions_of_characters_is_not_tokenized_whole_to_see_that_it_will_be_cut(
+    tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    real = Tokenizer.encode
+
+    def encode(self: Tokenizer, texts: Any, **more: Any) -> Any:
+        seen.append(sum(map(len, texts)))
+        return real(self, texts, **more)
+
+    monkeypatch.setattr(Tokenizer, "encode", encode)
+    write_both(tmp_path, [("secret fox " * 200_000, "calm"), *rows(60, "t")])
+    found = find(tmp_path, {"mood": {**MOOD, **options}}, tiny_tokenizers["wordpiece"])
+    assert has(found, "note", "tasks.mood.train", "line 2:", "1 of 61", "will be cut")
+    assert sum(seen) < 20_000
+
+
+def test_a_long_text_that_a_prefix_does_not_fill_is_looked_at_whole(
+    tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]
+) -> None:
+    write_both(tmp_path, [(" " * 5_000 + "fox " * 40, "calm"), ("fox" + " " * 5_000, "calm"), *rows(60, "t")])
+    found = find(tmp_path, {"mood": MOOD}, tiny_tokenizers["wordpiece"])
+    assert has(found, "note", "tasks.mood.train", "line 2:", "1 of 62", "will be cut")

@@ -1,12 +1,9 @@
-"""Answers that cannot be learned or measured as they are, and labels that look misspelt."""
+"""Labels and scores that can hardly be learned or measured as they are."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
 
 from weft.checks.findings import Finding, Part
 from weft.data.records import Example
@@ -17,7 +14,6 @@ from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
 
 LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
-_LONGEST = 60  # characters of a label that may be a slip of another
 COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare
 
 
@@ -69,23 +65,6 @@ def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Find
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
 
 
-def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
-    """Labels of one file that differ only in writing, and rare ones that look like another with a slip."""
-    if not has_labels(task, part.rows):
-        return
-    target, names = task.target(), label_names(task, part.rows)
-    counts = Counter(labels_of(target, part.rows))
-    first = {label: row.line for row in reversed(part.rows) for label in target.labels_in(row.gold)}
-    written: dict[str, list[str]] = defaultdict(list)
-    for label in counts:
-        written[_plain(label)].append(label)
-    pairs = [pair for same in written.values() for pair in combinations(same, 2)]
-    pairs += _slips(counts)
-    for pair in dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs):
-        said = " and ".join(f"{shown_label(label, names)} ({counts[label]:,} rows)" for label in pair)
-        yield part.finding("warning", f"labels that look alike: {said}; are they the same?", [first[pair[0]]])
-
-
 def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Iterator[Finding]:
     rows = len(part.rows)
     rare = min(RARE, 0.25 / len(counts))  # with many labels, each has a small share by rights
@@ -105,47 +84,3 @@ def _scarce(
     if scarce:
         listed = few(scarce, lambda pair: f"{shown_label(pair[1], names)} ({pair[0]})")
         yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
-
-
-def _plain(label: str) -> str:
-    """The label without the differences that writing makes: case, blanks, hyphens, and 1 beside 1.0."""
-    try:
-        return str(float(label))
-    except ValueError:
-        plain = unicodedata.normalize("NFKC", label).casefold()
-        return " ".join(re.sub(r"(?<=\w)[-_](?=\w)", " ", plain).split())
-
-
-def _slips(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Rare labels, each with the common ones that it is a slip of.
-
-    Two that are a slip apart are the same with a letter left out of one or of both, so nobody has to be held against
-    everybody.
-    """
-    common: dict[str, list[str]] = defaultdict(list)
-    for label in (label for label in counts if counts[label] > 4):
-        for shorter in _shortened(label):
-            common[shorter].append(label)
-    for rare in (label for label in counts if counts[label] < LEARNABLE):
-        near = dict.fromkeys(label for shorter in _shortened(rare) for label in common.get(shorter, ()))
-        yield from ((rare, label) for label in near if counts[label] > 4 * counts[rare] and _slip(rare, label))
-
-
-def _shortened(label: str) -> set[str]:
-    """The label, and what is left of it without each of its letters; nothing of what is too long for a label."""
-    plain = _plain(label)
-    return {plain, *(plain[:i] + plain[i + 1 :] for i in range(len(plain)))} if len(plain) <= _LONGEST else set()
-
-
-def _slip(one: str, other: str) -> bool:
-    """Whether two words are a single letter added, lost, changed or exchanged with its neighbour apart."""
-    a, b = sorted((_plain(one), _plain(other)), key=len)
-    if a == b or len(b) - len(a) > 1 or len(a) < 4:
-        return False
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if any(map(str.isdigit, a[start : start + 1] + b[start])):  # level1 and level2 are meant to differ
-        return False
-    if len(a) < len(b):
-        return a[start:] == b[start + 1 :]
-    turned = a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
-    return turned or a[start + 1 :] == b[start + 1 :]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from weft.checks.duplicates import Normalised, find_duplicates, find_leaks, find_leaks_across
 from weft.checks.files import find_file_notes
 from weft.checks.findings import SEVERITIES, Finding, Part
-from weft.checks.labels import find_look_alikes, find_odd_labels, find_small_parts
+from weft.checks.labels import find_odd_labels, find_small_parts
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_unordered_labels
+from weft.checks.spelling import find_look_alikes
 from weft.checks.tokens import find_odd_tokens
 from weft.training.prepare import Prepared
 from weft.training.reading import SplitRows

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from weft.checks.findings import Finding, Part
+from weft.data.records import Example, Input
 from weft.errors import ConfigError
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 
 CUT = 0.05  # share of texts over the token limit from which it is a likely mistake
 _CHUNK = 2048  # rows tokenized at once
+_LONG = 64  # characters per token that is allowed, from which a text is looked at from its beginning first
 
 
 def find_odd_tokens(
@@ -38,8 +40,20 @@ def _read_part(task: Task, part: Part, tokenizer: Tokenizer, limit: int) -> tupl
     cut, problems, target = list[int](), defaultdict[str, set[int]](set), task.target()
     for start in range(0, len(part.rows), _CHUNK):
         rows = part.rows[start : start + _CHUNK]
-        tokenized = task.encode(rows, tokenizer, limit)
+        beginnings = {row.line for row in _cut_beginnings(task, rows, tokenizer, limit)}
+        cut += sorted(beginnings)
+        rows = [row for row in rows if row.line not in beginnings]
+        tokenized = task.encode(rows, tokenizer, limit) if rows else []
         cut += [row.line for row, example in zip(rows, tokenized, strict=True) if example.dropped]
         for message, line in target.find_problems(rows, tokenized):
             problems[message].add(line)
     return cut, problems
+
+
+def _cut_beginnings(task: Task, rows: Sequence[Example], tokenizer: Tokenizer, limit: int) -> Iterator[Example]:
+    """The rows of very long texts that are cut though only the beginnings are there: a book need not be tokenized."""
+    plain = (row for row in rows if row.words is None and row.spans is None)
+    long = [row for row in plain if any(len(text) > _LONG * limit for text in row.texts)]
+    beginnings = [Input(tuple(text[: _LONG * limit] for text in row.texts)) for row in long]
+    tokenized = task.encode(beginnings, tokenizer, limit) if long else []
+    return (row for row, example in zip(long, tokenized, strict=True) if example.dropped)

@@ -36,6 +36,7 @@ from weft.training.task_data import TaskData, read_task_data
 
 Reading = Callable[[], AbstractContextManager[Callable[[int], None]]]  # told how many bytes are tokenized
 
+_TELLING = 200  # characters of a text that is cut where there is too little room, and is tokenized in no time
 _SHOWN = 10  # faults of one corpus; a folder may have thousands of files
 _CHECKED = 4 * 2**20  # bytes of raw text that are tokenized only to find its faults
 
@@ -164,14 +165,15 @@ def build_network(experiment: Experiment, targets: Mapping[str, FittedTarget], s
 
 
 def _check_lengths(prepared: Prepared) -> None:
-    """Note limits that leave no room for text beside the special tokens: the first row tells."""
+    """Note limits that leave no room for text beside the special tokens: a row that is long enough tells."""
     for name, parts in prepared.rows.parts.items():
-        rows = next((part.rows for part in parts.values() if part.rows), [])
+        rows = [row for part in parts.values() for row in part.rows]
         if prepared.source is not None and rows:
+            row = min(rows, key=lambda row: abs(sum(map(len, row.texts)) - _TELLING))
             with prepared.faults.catch(f"tasks.{name}.max_length"):
                 limit = prepared.max_length(name)
                 assert limit is not None
-                prepared.experiment.tasks[name].encode(rows[:1], prepared.source.tokenizer, limit)
+                prepared.experiment.tasks[name].encode([row], prepared.source.tokenizer, limit)
 
 
 def _load_corpora(

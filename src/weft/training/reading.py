@@ -56,9 +56,8 @@ def name_lines(numbers: Iterable[int]) -> str:
 def few(things: Iterable[T], show: Callable[[T], str] = str) -> str:
     """The first five as `show` has them, and how many more there are."""
     listed = list(things)
-    return ", ".join(map(show, listed[:SHOWN])) + (
-        f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else ""
-    )
+    more = f" … and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else ""
+    return ", ".join(map(show, listed[:SHOWN])) + more
 
 
 def count_rows(rows: Sequence[Any]) -> str:
