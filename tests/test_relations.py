@@ -47,8 +47,8 @@ def test_relations_are_read_by_the_places_of_listed_spans(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"relations": [[0, 2, "x"]]}, "places in the list of 2 spans"),
-        ({"relations": [[0, True, "x"]]}, "places in the list of 2 spans"),
+        ({"relations": [[0, 2, "x"]]}, "indices into the list of 2 spans"),
+        ({"relations": [[0, True, "x"]]}, "indices into the list of 2 spans"),
         ({"relations": [[0, 0, "x"]]}, "the same span"),
         ({"relations": [[0, 1]]}, "not of the form"),
         ({"relations": [[0, 1, 7]]}, "the label must be a word"),

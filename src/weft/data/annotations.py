@@ -25,8 +25,8 @@ def read_tags(cell: Any, input: Input, plain: bool) -> tuple[Span, ...]:
         raise ValueError(f"there are {len(words)} tokens, but {len(tags)} tags; each token needs one tag")
     if plain:
         return tuple((start, end, tag) for (start, end), tag in zip(words, tags, strict=True))
-    found, _ = spans_of_tags(tags)
-    return tuple((words[first][0], words[last - 1][1], label) for first, last, label in found)
+    spans, _ = spans_of_tags(tags)
+    return tuple((words[first][0], words[last - 1][1], label) for first, last, label in spans)
 
 
 def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
@@ -39,22 +39,22 @@ def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     if not isinstance(cell, list | tuple):
         raise ValueError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
     unit, size = _unit(input)
-    found = [_parts(one, number) for number, one in enumerate(cell, 1)]
-    for number, (start, end, _) in enumerate(found, 1):
+    spans = [_parts(span, number) for number, span in enumerate(cell, 1)]
+    for number, (start, end, _) in enumerate(spans, 1):
         if not start < end:
             raise ValueError(f"span {number} ends at {end}, before or where it starts ({start}); end is exclusive")
         if start < 0 or end > size:
             raise ValueError(f"span {number} is [{start}, {end}), but the text has {size} {unit}s")
-    return tuple(_in_characters(one, input) for one in found)
+    return tuple(_in_characters(span, input) for span in spans)
 
 
 def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | None) -> tuple[Relation, ...]:
     """Relations between listed spans, by the characters of head and tail; each once, as listed."""
     if not isinstance(cell, list | tuple):
         raise ValueError(f"relations must be a list of {_PAIR_FORM}, but this is a {type(cell).__name__}")
-    found: dict[Relation, None] = {}
-    for number, one in enumerate(cell, 1):
-        fields = [one.get(key) for key in ("head", "tail", "label")] if isinstance(one, dict) else one
+    relations: dict[Relation, None] = {}
+    for number, entry in enumerate(cell, 1):
+        fields = [entry.get(key) for key in ("head", "tail", "label")] if isinstance(entry, dict) else entry
         if not isinstance(fields, list | tuple) or len(fields) != 3:
             raise ValueError(f"relation {number} is not of the form {_PAIR_FORM}")
         head, tail, label = fields
@@ -62,7 +62,7 @@ def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | Non
             isinstance(end, int) and not isinstance(end, bool) and 0 <= end < len(spans) for end in (head, tail)
         ):
             raise ValueError(
-                f"relation {number}: head and tail must be places in the list of {len(spans)} spans, from 0"
+                f"relation {number}: head and tail must be indices into the list of {len(spans)} spans, from 0"
             )
         if spans[head] == spans[tail]:
             raise ValueError(f"relation {number}: head and tail are the same span")
@@ -70,8 +70,8 @@ def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | Non
             raise ValueError(f"relation {number}: the label must be a word")
         if labels and label.strip() not in labels:
             raise ValueError(f"relation {number}: the label is not one of: {', '.join(labels)}")
-        found[spans[head][:2], spans[tail][:2], label.strip()] = None
-    return tuple(found)
+        relations[spans[head][:2], spans[tail][:2], label.strip()] = None
+    return tuple(relations)
 
 
 def refuse_overlaps(spans: Sequence[Span]) -> None:
@@ -105,8 +105,8 @@ def repair_spans(cell: Any, input: Input, flat: bool) -> tuple[Any, Counter[str]
     _, size = _unit(input)
     done: Counter[str] = Counter()
     kept: list[Span] = []
-    for number, one in enumerate(cell, 1):
-        start, end, label = _parts(one, number)
+    for number, entry in enumerate(cell, 1):
+        start, end, label = _parts(entry, number)
         if end < start:
             start, end = end, start
             done["spans that ended before they started, turned"] += 1
@@ -122,8 +122,8 @@ def repair_spans(cell: Any, input: Input, flat: bool) -> tuple[Any, Counter[str]
         best = best_disjoint([(start, end, float(end - start)) for start, end, _ in kept])
         if len(best) < len(kept):
             done["spans that overlapped longer ones, left out"] += len(kept) - len(best)
-        kept = [kept[place] for place in best]
-    return [list(one) for one in kept], done
+        kept = [kept[index] for index in best]
+    return [list(span) for span in kept], done
 
 
 def _words(input: Input) -> Sequence[tuple[int, int]]:
@@ -147,10 +147,10 @@ def _unit(input: Input) -> tuple[str, int]:
     return ("character", len(input.texts[0])) if input.words is None else ("token", len(input.words))
 
 
-def _parts(one: Any, number: int) -> Span:
-    fields = _fields(one, number) if isinstance(one, dict) else one
+def _parts(entry: Any, number: int) -> Span:
+    fields = _fields(entry, number) if isinstance(entry, dict) else entry
     if not isinstance(fields, list | tuple):
-        raise ValueError(f"span {number} is a {type(one).__name__}, not of the form {_FORM}")
+        raise ValueError(f"span {number} is a {type(entry).__name__}, not of the form {_FORM}")
     if len(fields) not in (2, 3):
         raise ValueError(f"span {number} has {len(fields)} parts, but must be of the form {_FORM}")
     start, end = fields[:2]
@@ -165,14 +165,14 @@ def _parts(one: Any, number: int) -> Span:
     return start, end, label.strip()
 
 
-def _fields(one: dict[str, Any], number: int) -> list[Any]:
+def _fields(entry: dict[str, Any], number: int) -> list[Any]:
     """Start, end and label of a span; what else may hold its label under another name is not passed over."""
-    lacking = [key for key in ("start", "end") if key not in one]
+    lacking = [key for key in ("start", "end") if key not in entry]
     if lacking:
         raise ValueError(f"span {number} has no {' and no '.join(lacking)}; it must be of the form {_FORM}")
-    if "label" not in one and one.keys() - _BESIDE:
+    if "label" not in entry and entry.keys() - _BESIDE:
         raise ValueError(f"span {number} has further keys, but none called label; it must be of the form {_FORM}")
-    return [one["start"], one["end"], one.get("label")]
+    return [entry["start"], entry["end"], entry.get("label")]
 
 
 def _in_characters(span: Span, input: Input) -> Span:

@@ -26,23 +26,23 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
     spans: list[WordSpan] = []
     repairs = 0
     begin, open_label = 0, None  # the span that the next tag may continue
-    for place, tag in enumerate([*tags, OUTSIDE]):
+    for position, tag in enumerate([*tags, OUTSIDE]):
         letter, label = _parse(tag)
         follows = letter in ("I", "E") and label == open_label
         if letter == "?" or (letter in ("I", "E") and not follows):
             if not repair:
-                raise ValueError(_complaint(place, tag, letter))
+                raise ValueError(_complaint(position, tag, letter))
             repairs += 1
         if follows:
             if letter == "E":
-                spans.append((begin, place + 1, label))
+                spans.append((begin, position + 1, label))
                 open_label = None
             continue
         if open_label is not None:
-            spans.append((begin, place, open_label))
-        begin, open_label = place, label if letter in ("B", "I") else None
+            spans.append((begin, position, open_label))
+        begin, open_label = position, label if letter in ("B", "I") else None
         if letter in ("S", "E"):
-            spans.append((place, place + 1, label))
+            spans.append((position, position + 1, label))
     return spans, repairs
 
 
@@ -52,10 +52,10 @@ def tags_of_spans(spans: Sequence[WordSpan], size: int) -> list[str]:
     for start, end, label in spans:
         if not 0 <= start < end <= size:
             raise ValueError(f"the span of words [{start}, {end}) is not within [0, {size}), or is empty")
-        for place in range(start, end):
-            if tags[place] != OUTSIDE:
-                raise ValueError(f"the span of words [{start}, {end}) overlaps another at word {place + 1}")
-            tags[place] = f"{'B' if place == start else 'I'}-{label}"
+        for position in range(start, end):
+            if tags[position] != OUTSIDE:
+                raise ValueError(f"the span of words [{start}, {end}) overlaps another at word {position + 1}")
+            tags[position] = f"{'B' if position == start else 'I'}-{label}"
     return tags
 
 
