@@ -695,7 +695,7 @@ def test_the_command_shows_a_text_and_writes_a_page(folders: tuple[Path, Path], 
     assert code == 0, err
     assert f"{TEXT} [b]x[/] :fox:" in out
     assert "looked at:" in out
-    assert re.search(r"left out: \S+ \d+(\.\d)?% (less|more)", out)
+    assert re.search(r"change of the probability when left out: \S+ [−+]\d+(\.\d)?%", out)
     assert "Gradient × input " in out
     assert "labelled: size" in out
     assert "plain: size" in out

@@ -222,15 +222,16 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
 
 def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
     """What becomes of the answer without the words that matter most, and how far gradient × input agrees."""
-    from weft.reports.inspect_facts import agreement, drop_in_words
+    from weft.reports.inspect_facts import agreement, change_without
 
     drops = [(name, word.left_out) for name, word in words if word.left_out]
     ranked = sorted(drops, key=lambda item: -abs(item[1]))[:_TOP]
     if not ranked:
         return []
     together = f" ({one.left_out_together} words at a time)" if one.left_out_together > 1 else ""
-    named = ", ".join(f"{name} {drop_in_words(one, drop).removeprefix('without it ')}" for name, drop in ranked)
-    return [f"left out{together}: {named}", *agreement(one)]
+    named = ", ".join(f"{name} {change_without(one, drop)}" for name, drop in ranked)
+    what = "probability" if one.explained else "score"
+    return [f"change of the {what} when left out{together}: {named}", *agreement(one)]
 
 
 def _name(name: str, word: Word, key: str) -> str:

@@ -86,10 +86,10 @@ def attribution_facts(inspection: Inspection) -> list[str]:
     return [f"{shares}, special tokens {percent(special)}."]
 
 
-def drop_in_words(inspection: Inspection, drop: float) -> str:
-    """What becomes of the answer without a word: `without it 12.3 % less`, or for numbers `without it 0.42 less`."""
+def change_without(inspection: Inspection, drop: float) -> str:
+    """What becomes of the answer without a word: `−12.3 %` of probability, or for numbers `+0.42`."""
     size = f"{abs(drop):.2f}" if is_number(inspection) else percent(abs(drop))
-    return f"without it {size} {'less' if drop >= 0 else 'more'}"
+    return f"{'−' if drop >= 0 else '+'}{size}"
 
 
 def leave_out_facts(inspection: Inspection) -> list[str]:

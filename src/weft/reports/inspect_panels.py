@@ -16,8 +16,8 @@ from weft.reports.inspect_facts import (
     asked,
     attention_facts,
     attribution_facts,
+    change_without,
     clearly_pulled,
-    drop_in_words,
     leave_out_facts,
     percent,
     strongest,
@@ -108,9 +108,8 @@ def _left_out(inspection: Inspection) -> str:
 
     def painted(word: Word, words: str) -> str:
         drop = word.left_out or 0.0
-        return _span(
-            words, "f" if drop >= 0 else "g", abs(drop) / most if most else 0.0, drop_in_words(inspection, drop)
-        )
+        tip = f"without it {change_without(inspection, drop)}"
+        return _span(words, "f" if drop >= 0 else "g", abs(drop) / most if most else 0.0, tip)
 
     facts = _notes(leave_out_facts(inspection))
     return f'<div class="panel"><h3>Leave one word out</h3>{_texts(inspection, painted)}{facts}</div>\n'
