@@ -282,7 +282,9 @@ def test_the_table_of_choices_names_options_and_values_that_exist() -> None:
     assert set(tables) <= set(Experiment.model_fields)
     assert {"conditioning", "sampling", "encoder", "phases", "training"} <= set(tables)
     assert {"tasks", "epochs", "learning_rate"} <= set(Phase.model_fields)  # as the row of phases says
-    assert {"loss_weights", "conflict", "layer_decay", "early_stopping_patience", "report_to"} <= set(Training.model_fields)
+    assert {"loss_weights", "conflict", "layer_decay", "early_stopping_patience", "report_to"} <= set(
+        Training.model_fields
+    )
 
 
 # python
