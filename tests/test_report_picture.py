@@ -12,6 +12,7 @@ import pytest
 
 from browser import browse, needs_browser
 from test_reports import entry, label_task, make_record, marked_task, render
+from weft.metrics.sections import section_from
 
 pytestmark = needs_browser
 
@@ -24,7 +25,7 @@ const outside = [...document.querySelectorAll(".matrix th")].filter(one => {
   const box = one.getBoundingClientRect(), frame = one.closest(".matrix").getBoundingClientRect();
   return box.left < frame.left - 1 || box.top < frame.top - 1 });
 const broken = [];
-for (const code of document.querySelectorAll("td code, dd")) for (const part of code.childNodes) {
+for (const code of document.querySelectorAll("td code, dd, .any td")) for (const part of code.childNodes) {
   const range = document.createRange(); range.selectNodeContents(part);
   if (part.nodeType === 3 && !/[ -]/.test(part.data) && range.getClientRects().length > 1) broken.push(part.data) }
 document.title = JSON.stringify({ cut, outside: outside.length, broken, labels: frames.length,
@@ -47,6 +48,11 @@ def page() -> str:
         ),
         "findings": marked_task(["DNA", "protein", "a_label_of_some_length"]),
     }
+    (first, *_) = tasks.values()
+    texts = dict.fromkeys(range(500), "a text of some length " * 12)
+    first["sections"] = [section_from(one).with_texts(texts, 3).to_dict() for one in first["sections"]]
+    tasks["mood"] = entry("classification", "f1_macro", label_task(["low", "medium", "high"], 90, 0.6), 0.05, 0.5)
+    tasks["mood"]["sections"] = [section_from(one).with_texts(texts, 3).to_dict() for one in tasks["mood"]["sections"]]
     record = make_record(tasks)
     record["conditioning"] = "label_attention"
     record["encoder"]["name"] = "sentence-transformers/all-MiniLM-L6-v2"
@@ -55,7 +61,7 @@ def page() -> str:
 
 def test_long_labels_stand_whole_beside_and_above_a_matrix(page: str, tmp_path: Path) -> None:
     shown = lay_out(page, tmp_path, 1200)
-    assert (shown["labels"], shown["cut"], shown["outside"]) == (1, [], 0)
+    assert (shown["labels"], shown["cut"], shown["outside"]) == (2, [], 0)
     assert all(page.count(f">{label}<") >= 2 for label in LONG)
 
 

@@ -390,6 +390,7 @@ def test_hidden_words_are_told_by_their_perplexity_beside_that_of_counting() -> 
     assert verdict(record) == [sentence]
     words = " ".join(Features(render(record)).words)
     assert sentence in words
+    assert "TF-IDF" not in words  # nobody compared with it
     assert "Values with" not in words  # on a scale up to 1 there would be nothing to see
     assert "clearly" not in words
     assert "| 0.011 | 0.010 to 0.011 | 0.00142 |" in render_card(

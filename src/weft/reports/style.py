@@ -45,7 +45,8 @@ figure svg {{ display: block; height: auto }}
 .any {{ max-width: 640px }}
 .any .note {{ max-width: 44em; margin: 8px 0 0 }}
 .across {{ overflow-x: auto }}
-.any td:first-child {{ overflow-wrap: normal }}
+.any td {{ overflow-wrap: break-word }}
+.any.whole {{ max-width: none }}
 table {{ width: 100%; border-collapse: collapse; font-size: 15px; font-variant-numeric: tabular-nums }}
 th {{ color: var(--muted); font-size: 13px; font-weight: 500; text-align: left; vertical-align: bottom }}
 th, td {{ padding: 7px 0 7px 18px; border-bottom: 1px solid var(--line) }}

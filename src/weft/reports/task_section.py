@@ -45,8 +45,10 @@ def looks_of_task(task: TaskRecord) -> dict[str, Look]:
 
 def _metrics(task: TaskRecord) -> str:
     result, lines = task.result, []
+    names = {"majority": "Majority", task.baseline_key: task.baseline_name}
+    compared = [name for name in names if name in result.baselines]
     for metric, value in result.measures.scores.items():
-        baselines = [result.baselines.get(name, {}).get(metric) for name in ("majority", task.baseline_key)]
+        baselines = [result.baselines[name].get(metric) for name in compared]
         lines.append(
             [
                 raw_cell(f"<code>{breakable(metric)}</code>"),
@@ -55,7 +57,7 @@ def _metrics(task: TaskRecord) -> str:
                 *(number_cell(number(baseline), "quiet") for baseline in baselines),
             ]
         )
-    headings = ("Metric", "Value", "95 % interval", "Majority", task.baseline_name)
+    headings = ("Metric", "Value", "95 % interval", *(names[name] for name in compared))
     return f"<h3>All metrics on {result.rows:,} rows</h3>{table(headings, lines, 'narrow')}"
 
 
@@ -129,12 +131,13 @@ def _any_table(task: TaskRecord, section: Table, looks: Mapping[str, Look]) -> s
         rest = table(section.columns, more, "narrow", words)
         shown += f"<details><summary>{len(more)} more</summary>{rest}</details>"
     note = f'<p class="note">{clean(section.note)}</p>' if section.note else ""
-    return f'<div class="any"><h3>{clean(section.heading)}</h3><div class="across">{shown}</div>{note}</div>'
+    look = "any whole" if section.holds_texts else "any"
+    return f'<div class="{look}"><h3>{clean(section.heading)}</h3><div class="across">{shown}</div>{note}</div>'
 
 
 def _any_cell(value: Cell) -> str:
     if isinstance(value, str):
-        return raw_cell(breakable(value))
+        return f'<td dir="auto">{breakable(value)}</td>'
     return number_cell(f"{value:,}" if isinstance(value, int) else number(value))
 
 
