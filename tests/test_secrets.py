@@ -246,6 +246,13 @@ def test_parquet_columns_and_cells_stay_out_of_messages(tmp_path: Path, trained:
     assert leaks(*said) == []
 
 
+class Texts:
+    """Something that shows what it holds and does not say how much."""
+
+    def __repr__(self) -> str:
+        return "xqz wug"
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -256,6 +263,7 @@ def test_parquet_columns_and_cells_stay_out_of_messages(tmp_path: Path, trained:
         {"tasks": {"xqz wug": "calm"}},
         {"text": "xqz", "label": "wug"},
         {"xqz wug": "calm"},
+        {"tasks": {"t": {"kind": "classification", "dev": Texts(), "text": Texts(), "labels": Texts()}}},
         [{"text": "xqz", "label": "calm"}],
         [("xqz", "calm")],
         ["xqz wug"],

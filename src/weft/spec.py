@@ -196,8 +196,8 @@ def _fault(message: str) -> PydanticCustomError:
 
 def _short(value: Any) -> str:
     """A choice as a message may show it; what is no choice may be rows of users' texts, and is only measured."""
-    if isinstance(value, Sized) and not isinstance(value, str):
-        return f"a {type(value).__name__} of {len(value):,}"
+    if not isinstance(value, str | int | float | None):
+        return f"a {type(value).__name__}" + (f" of {len(value):,}" if isinstance(value, Sized) else "")
     try:
         text = repr(value)
     except ValueError:  # a number of thousands of digits
