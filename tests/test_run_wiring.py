@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from weft.model.evaluate import calibrate, evaluate
 from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import progress
+from weft.training import progress, run
+from weft.training.accelerator import Hardware
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.task_data import load_data
 
@@ -45,27 +47,27 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the accelerator was asked for, after which a run ends: some processors cannot compute in bf16."""
     found: dict[str, Any] = {}
 
-    def build(self: Accelerator, *_: Any, **options: Any) -> None:
-        found.update(options)
+    def build(device: torch.device, precision: str, trackers: Sequence[str], folder: Path) -> None:
+        found.update(device=device, precision=precision, trackers=trackers, folder=folder)
         raise BuiltError
 
-    monkeypatch.setattr(Accelerator, "__init__", build)
+    monkeypatch.setattr(run, "Hardware", build)
     return found
 
 
 @pytest.mark.parametrize(
     ("device", "able", "precision", "expected"),
     [
-        ("cpu", None, "auto", (True, "no")),
-        ("cpu", None, "fp32", (True, "no")),
+        ("cpu", None, "auto", (True, "fp32")),
+        ("cpu", None, "fp32", (True, "fp32")),
         ("cpu", None, "bf16", (True, "bf16")),
-        ("cpu", True, "auto", (True, "no")),  # a GPU that was not asked for
+        ("cpu", True, "auto", (True, "fp32")),  # a GPU that was not asked for
         ("auto", True, "auto", (False, "bf16")),
         ("cuda", True, "auto", (False, "bf16")),
-        ("auto", False, "auto", (False, "no")),
-        ("auto", True, "fp32", (False, "no")),
+        ("auto", False, "auto", (False, "fp32")),
+        ("auto", True, "fp32", (False, "fp32")),
         ("auto", False, "bf16", (False, "bf16")),
-        ("auto", None, "auto", (True, "no")),
+        ("auto", None, "auto", (True, "fp32")),
     ],
 )
 def test_precision_and_device_reach_the_accelerator(
@@ -88,22 +90,19 @@ def test_precision_and_device_reach_the_accelerator(
             device=device,
             callback=Callback(),
         )
-    assert (asked["cpu"], asked["mixed_precision"]) == expected
-    assert asked["log_with"] is None
+    assert (asked["device"].type == "cpu", asked["precision"]) == expected
+    assert asked["trackers"] == ()
 
 
 def test_the_forward_pass_and_the_loss_are_computed_in_the_precision_asked_for(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside: list[bool] = []
-    real_build, real_forward = Accelerator.__init__, Network.forward
+    real_forward = Network.forward
     entered = 0
 
-    def build(self: Accelerator, *arguments: Any, **options: Any) -> None:
-        real_build(self, *arguments, **{**options, "mixed_precision": "no"})
-
     @contextmanager
-    def autocast(self: Accelerator) -> Iterator[None]:
+    def autocast(self: Hardware) -> Iterator[None]:
         nonlocal entered
         entered += 1
         yield
@@ -114,9 +113,7 @@ def test_the_forward_pass_and_the_loss_are_computed_in_the_precision_asked_for(
             inside.append(bool(entered))
         return real_forward(network, batch)
 
-    monkeypatch.setattr(Accelerator, "__init__", build)
-    monkeypatch.setattr(Accelerator, "autocast", autocast)
-    monkeypatch.setattr(Accelerator, "mixed_precision", property(lambda self: "bf16"))
+    monkeypatch.setattr(Hardware, "autocast", autocast)
     monkeypatch.setattr(Network, "forward", forward)
     place.train({name: place.task(name, 4) for name in "ab"}, "half", training={"precision": "bf16"})
     assert inside == [True] * 8  # two batches of each task are learned from, then compared
@@ -378,8 +375,8 @@ def test_trackers_reach_the_accelerator_and_absent_ones_are_named(
     installed |= {"mlflow", "wandb"}
     with pytest.raises(BuiltError):
         place.train({"a": place.task("a", 4)}, "present", training=settings)
-    assert asked["log_with"] == ["tensorboard", "mlflow", "wandb"]
-    assert asked["project_dir"] == str(place.folder / "present.running")
+    assert asked["trackers"] == ("tensorboard", "mlflow", "wandb")
+    assert asked["folder"] == place.folder / "present.running"
 
 
 def test_several_processes_are_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

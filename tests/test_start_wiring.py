@@ -10,13 +10,15 @@ import pytest
 import tomli_w
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 import weft
 from recorder import HEAD, TEXTS, Place, Recorder, make_place
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
 from weft.model.folder import load_network
-from weft.tensors import pack
+from weft.model.network import Network
+from weft.tensors import Batch, Scores, pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.progress import Callback
 
@@ -155,22 +157,26 @@ def test_a_folder_that_holds_more_than_a_config_is_kept_when_a_run_fails(place: 
     assert (place.folder / "dark.running" / "best" / "overall" / "model.safetensors").exists()
 
 
-def test_a_run_may_have_another_precision_than_the_one_before(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    class BuiltError(Exception):
-        pass
+@pytest.mark.usefixtures("half_precision")
+def test_runs_in_one_process_have_each_its_own_precision_and_leave_accelerate_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Accelerator(cpu=True).state.__dict__.copy()  # somebody else's, which settles things for the whole process
+    monkeypatch.setattr(AcceleratorState, "_reset_state", None)
+    kinds: dict[str, set[torch.dtype]] = {}
+    real = Network.forward
 
-    real = Accelerator.__init__
+    def forward(network: Network, batch: Batch) -> Scores:
+        scores = real(network, batch)
+        kinds.setdefault(output, set()).add(scores.values.dtype)
+        return scores
 
-    def build(self: Accelerator, *arguments: Any, **options: Any) -> None:
-        real(self, *arguments, **options)
-        if options["mixed_precision"] == "bf16":
-            raise BuiltError  # some processors cannot compute in bf16
-
-    monkeypatch.setattr(Accelerator, "__init__", build)
-    with pytest.raises(BuiltError):
-        place.train({"a": place.task("a", 4)}, "half", training={"precision": "bf16"})
-    place.train({"a": place.task("a", 4)}, "full", training={"precision": "fp32"})
-    assert place.report("full")["precision"] == "fp32"
+    monkeypatch.setattr(Network, "forward", forward)
+    for output, precision in (("half", "bf16"), ("full", "fp32"), ("again", "bf16")):
+        place.train({name: place.task(name, 4) for name in "ab"}, output, training={"precision": precision})
+        assert place.report(output)["precision"] == precision
+    assert kinds == {"half": {torch.bfloat16}, "full": {torch.float32}, "again": {torch.bfloat16}}
+    assert AcceleratorState().__dict__ == own
 
 
 # What new weights begin from

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from accelerate import Accelerator
 from torch import Tensor
 
 from weft.data.atomic import write_atomically
@@ -15,6 +14,7 @@ from weft.errors import ConfigError
 from weft.model.evaluate import overall
 from weft.model.network import Network
 from weft.tensors import Batch
+from weft.training.accelerator import Hardware
 from weft.training.dev import BestWeights, DevRows
 from weft.training.gradients import compare_gradients
 from weft.training.interrupt import Interrupted, Interruption
@@ -52,13 +52,13 @@ class Loop:
         compares_gradients: bool,
         folder: Path,
         resume_command: str,
-        accelerator: Accelerator,
+        hardware: Hardware,
         callback: Callback,
     ) -> None:
         self.network, self.batches, self.weights, self.plans = network, batches, weights, plans
         self.dev, self.best, self.patience, self.compares_gradients = dev, best, patience, compares_gradients
         self.folder, self.resume_command = folder, resume_command
-        self.accelerator, self.callback = accelerator, callback
+        self.hardware, self.callback = hardware, callback
         self.state, self.states = TrainingState(), StateFolder(folder)
         self.interruption = Interruption(self._acknowledge)
 
@@ -74,7 +74,7 @@ class Loop:
             with self.interruption:
                 while self.state.phase < len(self.plans):
                     plan = self.plans[self.state.phase]
-                    phase = PhaseRun(self.network, self.weights, self.batches, plan, self.accelerator)
+                    phase = PhaseRun(self.network, self.weights, self.batches, plan, self.hardware)
                     self._run_phase(phase, tensors)
                     tensors = None
                     self.state.start_phase()
@@ -180,7 +180,7 @@ class Loop:
         losses = {f"{name}/loss": loss for name, loss in entry["losses"].items() if loss is not None}
         values = {f"{name}/{self.network.metric(name)}": value for name, value in entry["dev"].items()}
         agreements = {f"agreement/{pair}": value for pair, value in entry["agreement"].items()}
-        self.accelerator.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.state.step)
+        self.hardware.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.state.step)
 
     def _save(self, phase: PhaseRun) -> None:
         self.state.positions = {name: list(batches.position) for name, batches in self.batches.items()}

@@ -6,13 +6,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor, nn
 
 from weft.checkpoints.state import below, optimizer_tensors, prefixed, restore_optimizer
 from weft.config.experiment import TrainLayers
 from weft.model.network import Network
 from weft.tensors import Batch
+from weft.training.accelerator import Hardware
 from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import assign, collect, project_conflicts
 from weft.training.optimizer import adamw, parameter_groups
@@ -35,10 +35,10 @@ class PhaseRun:
         weights: LossWeights,
         batches: Mapping[str, TaskBatches],
         plan: PhasePlan,
-        accelerator: Accelerator,
+        hardware: Hardware,
     ) -> None:
         self.network, self.weights, self.batches, self.plan = network, weights, batches, plan
-        self.accelerator = accelerator
+        self.hardware = hardware
         self.losses = network.losses()
         set_trainable(network, plan.train_layers)
         self.parameters = {
@@ -47,7 +47,7 @@ class PhaseRun:
         }
         self.optimizer = self._build_optimizer()
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.model = accelerator.prepare(network)
+        self.model = hardware.prepare(network)
 
     def windows(self, epoch: int, begin: int) -> Iterator[list[str]]:
         """The tasks of each update of an epoch, from the batch `begin` on."""
@@ -84,8 +84,8 @@ class PhaseRun:
     def losses_of_first_rows(self, task: str) -> Iterator[Tensor]:
         """The mean loss of a task's first rows in parts, a batch each, as large as in training."""
         for batch, share in self.batches[task].first(_COMPARED):
-            moved = batch.to(self.accelerator.device)
-            with self.accelerator.autocast():
+            moved = batch.to(self.hardware.device)
+            with self.hardware.autocast():
                 loss = self.losses[task](self.network(moved), moved)
             yield loss * share
 
@@ -134,18 +134,18 @@ class PhaseRun:
 
     def _backward(self, task: str, share: int) -> tuple[Batch, float]:
         """The next batch of a task and its loss, whose part of the gradient is there afterwards."""
-        batch = self.batches[task].next().to(self.accelerator.device)
-        with self.accelerator.autocast():
+        batch = self.batches[task].next().to(self.hardware.device)
+        with self.hardware.autocast():
             loss = self.losses[task](self.model(batch), batch)
             extra = self.network.extra_loss(task)
         whole = loss if extra is None else loss + extra
-        self.accelerator.backward(self.weights(task, whole) / share)
+        self.hardware.backward(self.weights(task, whole) / share)
         return batch, float(loss.detach())
 
     def _clip(self, parameters: list[nn.Parameter]) -> float:
         """Shorten the gradient where it is too long; what comes back is finite if all of it is."""
         if self.plan.max_grad_norm:
-            return float(self.accelerator.clip_grad_norm_(parameters, self.plan.max_grad_norm))
+            return self.hardware.clip_gradient(parameters, self.plan.max_grad_norm)
         return total(parameter.grad for parameter in parameters if parameter.grad is not None)
 
 

@@ -16,9 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
-from accelerate.utils import DistributedDataParallelKwargs
 
 from weft.checkpoints.masked_head import write_masked_model
 from weft.config.document import data_folder, parse_experiment, read_experiment
@@ -43,6 +40,7 @@ from weft.reports.record import (
     TaskRecord,
 )
 from weft.reports.run_page import render
+from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
 from weft.training.initial import set_initial_values
@@ -135,8 +133,8 @@ class Run:
             prepared = prepare(experiment, base, device=device, cache=self.folder / CACHE, reading=callback.reading)
             self.data, self.network = prepared.complete()
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
-            self.accelerator = build_accelerator(experiment, device, self.folder)
-            self.network.to(self.accelerator.device)
+            self.hardware = choose_hardware(experiment, device, self.folder)
+            self.network.to(self.hardware.device)
             self.dev = DevRows(self.network, self.data, experiment.training.max_dev_rows)
         except WeftError:
             run_folder.remove_if_untouched()
@@ -173,7 +171,7 @@ class Run:
         return Loop(
             network,
             batches,
-            weights.to(self.accelerator.device),
+            weights.to(self.hardware.device),
             plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()}),
             self.dev,
             BestWeights(network, self.dev, self.folder, settings.choose_by, settings.keep_best_per_task),
@@ -181,7 +179,7 @@ class Run:
             compares_gradients=settings.gradient_agreement,
             folder=self.folder,
             resume_command=self.resume_command,
-            accelerator=self.accelerator,
+            hardware=self.hardware,
             callback=self.callback,
         )
 
@@ -202,11 +200,11 @@ class Run:
         for name, text in documents.items():
             write_atomically(self.folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
         self._keep_per_task(state)
-        self.accelerator.end_training()
+        self.hardware.end_training()
 
     def _calibrated(self, best: str) -> tuple[Network, list[ScoredWindow] | None]:
         """The best weights of this name with targets fitted to dev rows, and what they say about these."""
-        network = load_network(self.folder / "best" / best).to(self.accelerator.device)
+        network = load_network(self.folder / "best" / best).to(self.hardware.device)
         scored = self.dev.scored_by(network, best == "overall")
         rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
         network.targets.update(calibrate(network, rows, scored))
@@ -283,8 +281,8 @@ class Run:
                 parameters=sum(p.numel() for p in network.encoder.parameters()),
             ),
             conditioning=network.conditioning.to_dict()["kind"],
-            device=str(self.accelerator.device),
-            precision=self.accelerator.mixed_precision.replace("no", "fp32"),
+            device=str(self.hardware.device),
+            precision=self.hardware.precision,
             seconds=state.seconds,
             peak_memory_mib=peak_memory(),
             tokens=state.tokens,
@@ -324,22 +322,10 @@ class Run:
         )
 
 
-def build_accelerator(experiment: Experiment, device: Device, folder: Path) -> Accelerator:
-    """Accelerate, for one process or for as many as it was launched with."""
-    where, wanted = choose_device(device), experiment.training.precision
-    half = wanted == "bf16" or (wanted == "auto" and where.type == "cuda" and torch.cuda.is_bf16_supported())
-    AcceleratorState._reset_state()  # a second run in one process may choose another precision
-    accelerator = Accelerator(
-        cpu=where.type == "cpu",
-        mixed_precision="bf16" if half else "no",
-        log_with=list(experiment.training.report_to) or None,
-        project_dir=str(folder),
-        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
-    )
-    if accelerator.num_processes > 1:
-        raise ConfigError("training in several processes is not supported yet; start weft train without a launcher")
-    accelerator.init_trackers("weft")
-    return accelerator
+def choose_hardware(experiment: Experiment, device: Device, folder: Path) -> Hardware:
+    """Where the config and the command want a run to compute."""
+    where, settings = choose_device(device), experiment.training
+    return Hardware(where, choose_precision(where, settings.precision), settings.report_to, folder)
 
 
 def to_json(data: Any) -> str:
