@@ -53,14 +53,14 @@ def write_both(folder: Path, train: Rows, dev: Rows | None = None, header: tuple
 
 def find(folder: Path, tasks: dict[str, Any], tokenizer: Tokenizer | None = None, **more: Any) -> list[Finding]:
     found = check(parse_experiment({"tasks": tasks, **more}), folder, tokenizer, 24)
-    assert not [one for one in found if "secret" in one.message + one.place], "a text of the user is in a message"
+    assert not [one for one in found if "secret" in one.message + one.path], "a text of the user is in a message"
     return found
 
 
 def has(found: list[Finding], severity: str, place: str, *words: str) -> bool:
     """Whether one finding of this severity and place holds all the words."""
     return any(
-        one.severity == severity and one.place == place and all(word in one.message for word in words) for one in found
+        one.severity == severity and one.path == place and all(word in one.message for word in words) for one in found
     )
 
 
@@ -88,51 +88,51 @@ def test_a_missing_file_does_not_hide_the_faults_of_other_tasks(tmp_path: Path) 
             "none": {"kind": "classification"},
         },
     )
-    assert has(found, "fault", "tasks.lost.train", "lost.csv", "no such file")
-    assert has(found, "fault", "tasks.lost.dev", "gone.csv", "no such file")
-    assert has(found, "fault", "tasks.lost.metric", "'pearson' is not one of", "f1_macro")
-    assert has(found, "fault", "tasks.mood.train", "train.csv, line 2", "text is empty")
-    assert has(found, "fault", "tasks.mood.loss", "'mse' does not suit", "cross_entropy")
-    assert has(found, "fault", "tasks.near.train", "line 42", "a score must be a number")
-    assert has(found, "fault", "tasks.none.train", "is required")
-    assert [one.severity for one in found] == sorted((one.severity for one in found), key="fault warning note".find)
+    assert has(found, "error", "tasks.lost.train", "lost.csv", "no such file")
+    assert has(found, "error", "tasks.lost.dev", "gone.csv", "no such file")
+    assert has(found, "error", "tasks.lost.metric", "'pearson' is not one of", "f1_macro")
+    assert has(found, "error", "tasks.mood.train", "train.csv, line 2", "text is empty")
+    assert has(found, "error", "tasks.mood.loss", "'mse' does not suit", "cross_entropy")
+    assert has(found, "error", "tasks.near.train", "line 42", "a score must be a number")
+    assert has(found, "error", "tasks.none.train", "is required")
+    assert [one.severity for one in found] == sorted((one.severity for one in found), key="error warning note".find)
 
 
 def test_all_missing_columns_are_named_with_the_nearest(tmp_path: Path) -> None:
     write_both(tmp_path, rows(60, "t"), header=("txt", "labell"))
     found = find(tmp_path, {"mood": MOOD})
     for split in ("train", "dev"):
-        assert has(found, "fault", f"tasks.mood.{split}", "no column 'text'", "did you mean 'txt'?")
-        assert has(found, "fault", f"tasks.mood.{split}", "no column 'label'", "did you mean 'labell'?")
+        assert has(found, "error", f"tasks.mood.{split}", "no column 'text'", "did you mean 'txt'?")
+        assert has(found, "error", f"tasks.mood.{split}", "no column 'label'", "did you mean 'labell'?")
 
 
 def test_a_text_in_place_of_the_header_is_not_shown(tmp_path: Path) -> None:
     long = "secret words of a patient, told to nobody but the doctor"
     write_both(tmp_path, rows(60, "t"), header=(long, "label"))
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "label and 1 more")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "no column 'text'", "label and 1 more")
     write_both(tmp_path, rows(60, "t"), header=("secret", "calm"))
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "no column 'text'", "header?")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "no column 'text'", "header?")
     (tmp_path / "train.csv").write_text(f'"{long}",urgent\nsecret\n')
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", "line 2", "has 1 fields")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "line 2", "has 1 fields")
 
 
 def test_unknown_labels_are_named_with_the_nearest_and_their_lines(tmp_path: Path) -> None:
     write_both(tmp_path, [*rows(60, "t"), ("secret", "urgnt")], [*rows(40, "d"), ("secret", "calmm")])
     found = find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}})
-    assert has(found, "fault", "tasks.mood.train", "line 62", "'urgnt' is not one of", "did you mean 'urgent'?")
-    assert has(found, "fault", "tasks.mood.dev", "line 42", "'calmm' is not one of", "did you mean 'calm'?")
+    assert has(found, "error", "tasks.mood.train", "line 62", "'urgnt' is not one of", "did you mean 'urgent'?")
+    assert has(found, "error", "tasks.mood.dev", "line 42", "'calmm' is not one of", "did you mean 'calm'?")
     found = find(tmp_path, {"mood": MOOD})
-    assert has(found, "fault", "tasks.mood.dev", "line 42", "'calmm' never occurs in training", "'calm'")
+    assert has(found, "error", "tasks.mood.dev", "line 42", "'calmm' never occurs in training", "'calm'")
 
 
 def test_many_unknown_labels_are_counted(tmp_path: Path) -> None:
     unknown = [(f"secret {n}", f"odd{n}") for n in range(9)]
     write_both(tmp_path, [*rows(60, "t"), *unknown], [*rows(40, "d"), *unknown])
     assert has(
-        find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "fault", "tasks.mood.train", "… and 4 more"
+        find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "error", "tasks.mood.train", "… and 4 more"
     )
     write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), *unknown])
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.dev", "… and 4 more labels")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.dev", "… and 4 more labels")
 
 
 @pytest.mark.parametrize("labels", [None, ["calm", "urgent"]])
@@ -149,8 +149,8 @@ def test_a_text_column_taken_for_the_answer_is_noticed_and_not_shown(tmp_path: P
 def test_a_long_answer_is_not_shown(tmp_path: Path) -> None:
     long = 'the secret of a patient who didn\'t want it told to "anybody" at all'
     write_both(tmp_path, [*rows(60, "t"), ("a", long)], [*rows(40, "d"), ("b", long + "!")])
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.dev", "characters) never occurs")
-    assert has(find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "fault", "tasks.mood.train", "line 62")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.dev", "characters) never occurs")
+    assert has(find(tmp_path, {"mood": {**MOOD, "labels": ["calm", "urgent"]}}), "error", "tasks.mood.train", "line 62")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_numbers_written_in_two_ways_and_blanks_at_the_ends_are_noticed(tmp_path
 def test_empty_texts_are_counted_with_at_most_five_lines(tmp_path: Path) -> None:
     write_both(tmp_path, [*rows(60, "t"), *[(" ", "calm")] * 8])
     place = "lines 62, 63, 64, 65, 66 … and 3 more"
-    assert has(find(tmp_path, {"mood": MOOD}), "fault", "tasks.mood.train", place, "text is empty", "8 rows")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", place, "text is empty", "8 rows")
 
 
 def test_half_characters_are_faults(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_half_characters_are_faults(tmp_path: Path) -> None:
     lines = [{"text": text, "label": label} for text, label in [*rows(60, "t"), ("\ud800 secret", "calm")]]
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)))
     found = find(tmp_path, {"mood": {**MOOD, "train": "train.jsonl"}})
-    assert has(found, "fault", "tasks.mood.train", "line 61", "half a character")
+    assert has(found, "error", "tasks.mood.train", "line 61", "half a character")
 
 
 def test_rows_without_an_answer_are_counted(tmp_path: Path) -> None:
@@ -287,22 +287,22 @@ def test_texts_over_the_limit_are_counted(tmp_path: Path, tiny_tokenizers: dict[
     assert has(found, "warning", "tasks.mood.max_length", "100 is more than the encoder takes, so 24 holds")
     pair = {**PAIR, "text": ["text", "text"], "max_length": 3}
     found = find(tmp_path, {"same": pair}, tiny_tokenizers["wordpiece"])
-    assert has(found, "fault", "tasks.same.max_length", "no room for text")
+    assert has(found, "error", "tasks.same.max_length", "no room for text")
     assert has(find(tmp_path, {"mood": MOOD}), "note", "encoder.from", "not held against the limit")
 
 
 def test_one_class_only_and_no_rows_are_faults(tmp_path: Path) -> None:
     write_both(tmp_path, rows(60, "t", ["calm"]), rows(40, "d", ["calm"]))
     found = find(tmp_path, {"mood": MOOD})
-    assert has(found, "fault", "tasks.mood.train", "all 60 rows have the same answer")
+    assert has(found, "error", "tasks.mood.train", "all 60 rows have the same answer")
     assert has(found, "warning", "tasks.mood.dev", "all 40 rows have the same answer")
     write_both(tmp_path, [], [("secret", "")])
     found = find(tmp_path, {"mood": MOOD})
-    assert has(found, "fault", "tasks.mood.train", "train.csv: holds no rows")
-    assert has(found, "fault", "tasks.mood.dev", "dev.csv: holds no row with an answer in the column 'label'")
-    assert len([one for one in found if one.severity == "fault"]) == 2
+    assert has(found, "error", "tasks.mood.train", "train.csv: holds no rows")
+    assert has(found, "error", "tasks.mood.dev", "dev.csv: holds no row with an answer in the column 'label'")
+    assert len([one for one in found if one.severity == "error"]) == 2
     write_both(tmp_path, rows(2, "t"))
-    assert has(find(tmp_path, {"mood": {**MOOD, "dev": 0.1}}), "fault", "tasks.mood.dev", "leaves none to choose by")
+    assert has(find(tmp_path, {"mood": {**MOOD, "dev": 0.1}}), "error", "tasks.mood.dev", "leaves none to choose by")
 
 
 def test_a_file_broken_half_way_is_a_fault_and_its_counts_are_not_judged(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_file_broken_half_way_is_a_fault_and_its_counts_are_not_judged(tmp_pat
     with (tmp_path / "train.csv").open("a") as file:
         file.write("secret,calm,surplus\n")
     found = find(tmp_path, {"mood": MOOD})
-    assert has(found, "fault", "tasks.mood.train", "line 7", "3 fields", "what follows was not read")
+    assert has(found, "error", "tasks.mood.train", "line 7", "3 fields", "what follows was not read")
     assert not any("too few" in one.message for one in found)
 
 
@@ -319,8 +319,8 @@ def test_options_of_a_loss_that_do_not_suit_the_labels_are_faults(tmp_path: Path
     weights = {"kind": "cross_entropy", "class_weights": [1.0, 2.0]}
     tasks = {"one": {**MOOD, "loss": "binary"}, "two": {**MOOD, "loss": weights}, "three": {**MOOD, "loss": "ordinal"}}
     found = find(tmp_path, tasks)
-    assert has(found, "fault", "tasks.one.loss", "tells two labels apart")
-    assert has(found, "fault", "tasks.two.loss", "class_weights has 2 numbers")
+    assert has(found, "error", "tasks.one.loss", "tells two labels apart")
+    assert has(found, "error", "tasks.two.loss", "class_weights has 2 numbers")
     assert has(found, "warning", "tasks.three.labels", "labels in order")
 
 
@@ -337,10 +337,10 @@ def test_a_shared_head_that_does_not_fit_is_a_fault(tmp_path: Path) -> None:
         "fits": {**MOOD, "head": head},
     }
     found = find(tmp_path, tasks)
-    assert has(found, "fault", "tasks.three.head", "'mood'", "3 outputs and that one 2")
-    assert has(found, "fault", "tasks.wide.head", "options differ")
-    assert has(found, "fault", "tasks.same.head", "different numbers of vectors")
-    assert not [one for one in found if one.place == "tasks.target_types.head"]
+    assert has(found, "error", "tasks.three.head", "'mood'", "3 outputs and that one 2")
+    assert has(found, "error", "tasks.wide.head", "options differ")
+    assert has(found, "error", "tasks.same.head", "different numbers of vectors")
+    assert not [one for one in found if one.path == "tasks.target_types.head"]
 
 
 def test_settings_that_look_wrong_are_noticed(tmp_path: Path) -> None:
@@ -355,12 +355,12 @@ def test_settings_that_look_wrong_are_noticed(tmp_path: Path) -> None:
     )
     assert has(found, "warning", "training.learning_rate", "0.002")
     assert has(found, "warning", "phases.0.learning_rate", "0.01")
-    assert not [one for one in found if one.place == "phases.1.learning_rate"]
+    assert not [one for one in found if one.path == "phases.1.learning_rate"]
     assert has(found, "warning", "training.batch_size", "4 rows are too few for the 'pearson' loss")
     assert has(found, "warning", "tasks.idle", "no phase")
     found = find(tmp_path, {"near": NEAR}, training={"learning_rate": 2e-3}, encoder={"train_layers": 0})
     assert has(found, "warning", "training.batch_size", "32 is more than the 20 training rows")
-    assert not [one for one in found if one.place == "training.learning_rate"]
+    assert not [one for one in found if one.path == "training.learning_rate"]
 
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["as named", "texts as labels"])
@@ -435,7 +435,7 @@ def test_the_command_prints_everything_and_exits_with_1(run: Run, tmp_path: Path
     write_both(tmp_path, [("", "calm"), *rows(60, "t"), *rows(9, "t")])
     code, out, _ = run("--set", "tasks.mood.loss=mse", "--set", "tasks.mood.test=lost.csv")
     assert code == 1
-    for words in ("faults", "warnings", "'mse' does not suit", "no such file", "text is empty", "repeat", "3 faults"):
+    for words in ("errors", "warnings", "'mse' does not suit", "no such file", "text is empty", "repeat", "3 errors"):
         assert words in out
 
 

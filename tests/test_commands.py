@@ -410,7 +410,7 @@ def test_predict_says_how_many_rows_went_where_in_one_piece(
 def test_check_of_a_good_config_counts_rows_and_labels_and_is_exit_0(home: Path) -> None:
     done = run("check", home / "triage.toml", "--set", "tasks.fox.max_length=32")
     assert done.code == 0
-    assert re.search(r"0 faults, \d+ warnings?, \d+ notes?: ready to train", done.out)
+    assert re.search(r"0 errors, \d+ warnings?, \d+ notes?: ready to train", done.out)
     table = [row for row in cells(done.out) if row]
     start = next(place for place, row in enumerate(table) if row == ["fox"])
     assert table[start + 2] == ["train", "dev", "test"]
@@ -447,7 +447,7 @@ def test_check_of_an_encoder_that_is_not_there_still_looks_at_the_rows(home: Pat
     assert done.code == 1
     assert "encoder.from" in done.out
     assert ["rows", "40", "20", "20"] in cells(done.out)
-    assert "1 fault, " in done.out
+    assert "1 error, " in done.out
     assert "without its tokenizer, texts were not held against the limit" in " ".join(
         word for row in cells(done.out) for word in row if word != "encoder.from"
     )

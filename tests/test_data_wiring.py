@@ -457,7 +457,7 @@ def test_an_encoder_in_half_precision_is_loaded_in_full(tiny_folder: Path) -> No
 
 def findings(folder: Path, tokenizer: Tokenizer | None = None, **document: Any) -> list[str]:
     found = check(parse_experiment(document), folder, tokenizer, 64)
-    return [f"{one.place}: {one.message}" for one in found if one.severity != "note"]
+    return [f"{one.path}: {one.message}" for one in found if one.severity != "note"]
 
 
 def test_a_rate_that_ruins_the_encoder_is_found_in_the_phase_that_sets_it(folder: Path) -> None:

@@ -232,7 +232,7 @@ CONFIGS = [
 def test_every_config_is_sound_but_for_files_that_are_not_here(text: str, tmp_path: Path) -> None:
     experiment = parse_experiment(tomllib.loads(text))
     found = check(experiment, tmp_path)
-    elsewhere = [one for one in found if not re.fullmatch(r"tasks\.\w+\.(train|dev|test)", one.place)]
+    elsewhere = [one for one in found if not re.fullmatch(r"tasks\.\w+\.(train|dev|test)", one.path)]
     assert [one for one in elsewhere if one.severity != "note"] == []
 
 

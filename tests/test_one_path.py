@@ -245,12 +245,12 @@ def test_check_and_train_find_the_same_faults_all_at_once(name: str, files: Path
     if document["encoder"].get("from") == "WITHOUT_WEIGHTS":
         document["encoder"] = {"from": str(files / "WITHOUT_WEIGHTS")}
     findings = run_checks(prepare(parse_experiment(document), files)).findings
-    faults = [finding for finding in findings if finding.severity == "fault"]
-    assert sorted(fault.place for fault in faults) == case.paths
+    faults = [finding for finding in findings if finding.severity == "error"]
+    assert sorted(fault.path for fault in faults) == case.paths
     if case.paths:
         with pytest.raises(WeftError) as caught:
             weft.train(document, files / "model", data=files, callback=Stop())
-        assert str(caught.value) == "\n".join(f"{fault.place}: {fault.message}" for fault in faults)
+        assert str(caught.value) == "\n".join(f"{fault.path}: {fault.message}" for fault in faults)
         assert SECRET not in str(caught.value)
         assert not list(files.glob("model*"))
     else:
@@ -267,7 +267,7 @@ def test_a_folder_of_our_own_can_be_checked_as_an_encoder(files: Path, small_enc
     found = run_checks(
         prepare(parse_experiment({"encoder": {"from": str(files / "model")}, "tasks": {"t": MOOD}}), files)
     )
-    assert not [finding for finding in found.findings if finding.severity == "fault"]
+    assert not [finding for finding in found.findings if finding.severity == "error"]
 
 
 def test_a_file_that_several_tasks_name_is_opened_once(

@@ -141,8 +141,8 @@ def faults(
         assert err.count("weft: ") == 1
         assert sorted(tmp_path.rglob("*")) == before
         found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
-        assert not [one for one in found if SECRET in one.message + one.place]
-        return err, [one for one in found if one.severity == "fault"]
+        assert not [one for one in found if SECRET in one.message + one.path]
+        return err, [one for one in found if one.severity == "error"]
 
     return call
 
@@ -243,7 +243,7 @@ def test_rows_without_marks_are_no_answer(tmp_path: Path, task: dict[str, Any]) 
     assert len(read_examples(parse(Task, task), path)) == len(MARKED)
     settings = {**task, "train": path.name, "dev": 0.2}
     found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
-    assert not [one for one in found if one.severity == "fault"]
+    assert not [one for one in found if one.severity == "error"]
     assert any("2 of 26" in one.message and "have no answer and are passed over" in one.message for one in found)
 
 
@@ -308,7 +308,7 @@ def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     assert [len(one.repairs) for one in repairs] == [1, 2, 1, 2, 1, 2]
     settings = {**task, "repair": True, "train": write(tmp_path / "all.jsonl", [*rows, *TAGGED]).name}
     found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
-    assert not [one for one in found if one.severity == "fault"]
+    assert not [one for one in found if one.severity == "error"]
     notes = [one.message for one in found if "(repair)" in one.message]
     assert sum(int(note.split(": ")[1].split()[0]) for note in notes) == sum(len(one.repairs) for one in repairs)
     assert any("3 tags that continued nothing, or were none" in note for note in notes)

@@ -37,8 +37,8 @@ def find_duplicates(target: Target, part: Part, texts: Normalised) -> Iterator[F
     yield from part.count("warning", repeated, "rows repeat an earlier row with the same answer")
     if opposed:
         lines = [row.line for rows in opposed for row in rows]
-        said = f"{len(opposed):,} texts occur with contradictory (different) answers ({len(lines):,} rows)"
-        yield part.finding("warning", said, lines)
+        message = f"{len(opposed):,} texts occur with contradictory (different) answers ({len(lines):,} rows)"
+        yield part.finding("warning", message, lines)
 
 
 def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> Iterator[Finding]:
@@ -54,8 +54,8 @@ def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> 
             other = sum(not target.same([row.gold, first.gold]) for row, first in hits)
             there = f"{parts[seen].file}, {name_lines(first.line for _, first in hits)}"
             there += f"; {other:,} with another answer" if other else ""
-            said, lines = f"{asked} rows are also {seen} rows ({there})", [row.line for row, _ in hits]
-            yield from part.count("warning" if seen == "train" else "note", lines, said)
+            message, lines = f"{asked} rows are also {seen} rows ({there})", [row.line for row, _ in hits]
+            yield from part.count("warning" if seen == "train" else "note", lines, message)
         turned = [row.line for row in part.rows if texts.key(row) in exchanged]
         yield from part.count("note", turned, f"{asked} rows are {seen} rows with the two texts exchanged")
 
@@ -74,5 +74,5 @@ def find_leaks_across(tasks: Mapping[str, Mapping[str, Part]], texts: Normalised
             yield from part.count("warning", same, f"{split} rows are training rows of the task {teacher!r}; {advice}")
             partly = [line for line, key in keys if key not in whole and not single.isdisjoint(key)]
             if partly and len(rows[0].texts) != len(part.rows[0].texts):
-                said = f"{split} rows have a text that is in a training row of the task {teacher!r}"
-                yield from part.count("note", partly, said)
+                message = f"{split} rows have a text that is in a training row of the task {teacher!r}"
+                yield from part.count("note", partly, message)

@@ -11,16 +11,16 @@ from typing import Literal
 
 from weft.training.reading import SplitRows
 
-Severity = Literal["fault", "warning", "note"]  # training is impossible, a likely mistake, a fact
-SEVERITIES: tuple[Severity, ...] = ("fault", "warning", "note")
+Severity = Literal["error", "warning", "note"]  # training is impossible, a likely mistake, a fact
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to mend or to know: `place` is the dotted path of the config concerned."""
+    """One thing to mend or to know: `path` is that of the config key concerned."""
 
     severity: Severity
-    place: str
+    path: str
     message: str
 
 
@@ -28,13 +28,15 @@ class Finding:
 class Part(SplitRows):
     """The rows of one split of a task, and the words for what is found in them."""
 
-    def finding(self, severity: Severity, said: str, lines: Sequence[int] = (), column: str | None = None) -> Finding:
+    def finding(
+        self, severity: Severity, message: str, lines: Sequence[int] = (), column: str | None = None
+    ) -> Finding:
         """What is said of the file, or of some of its lines, or of a column in them."""
-        return Finding(severity, self.path, self.locate(said, lines, column))
+        return Finding(severity, self.path, self.locate(message, lines, column))
 
-    def count(self, severity: Severity, lines: Sequence[int], said: str) -> list[Finding]:
+    def count(self, severity: Severity, lines: Sequence[int], message: str) -> list[Finding]:
         """What is said of some of the rows, after their share of all; nothing where there are none."""
-        return [self.finding(severity, f"{share(len(lines), len(self.rows))} {said}", lines)] if lines else []
+        return [self.finding(severity, f"{share(len(lines), len(self.rows))} {message}", lines)] if lines else []
 
 
 def share(count: int, total: int) -> str:

@@ -36,9 +36,9 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
     if train is None or not train.complete or not counts:
         return
     if not has_labels(task, train.rows):
-        said = f"{len(counts):,} different answers in {len(train.rows):,} training rows"
+        message = f"{len(counts):,} different answers in {len(train.rows):,} training rows"
         advice = f"is {task.gold_column()!r} the right column? Its labels were not checked further"
-        yield Finding("warning", f"tasks.{name}", f"{said}; {advice}")
+        yield Finding("warning", f"tasks.{name}", f"{message}; {advice}")
         return
     names = label_names(task, train.rows)
     if target.labels_rows:  # a text may hold any number of spans
@@ -70,10 +70,13 @@ def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Ite
     rare = min(RARE, 0.25 / len(counts))  # with many labels, each has a small share by rights
     common = [name for name in counts if counts[name] > COMMON * rows] if len(counts) > 1 else []
     seldom = [name for name in counts if counts[name] < rare * rows]
-    for names, said in ((common, f"over {COMMON:.0%} of the rows"), (seldom, f"under {100 * rare:.2g} % of the rows")):
+    for names, message in (
+        (common, f"over {COMMON:.0%} of the rows"),
+        (seldom, f"under {100 * rare:.2g} % of the rows"),
+    ):
         if names:
             listed = few(sorted(names), lambda name: f"{shown_label(name, shown)} {100 * counts[name] / rows:.1f} %")
-            yield part.finding("warning", f"unbalanced, {said} have: {listed}")
+            yield part.finding("warning", f"unbalanced, {message} have: {listed}")
 
 
 def _scarce(

@@ -1,4 +1,4 @@
-"""All checks together: the faults that training would stop with, and warnings and notes about what it would use."""
+"""All checks together: the errors that training would stop with, and warnings and notes about what it would use."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from weft.training.reading import SplitRows
 
 
 @dataclass(frozen=True)
-class Survey:
-    """All findings, faults first, and each task's rows by split."""
+class CheckReport:
+    """All findings, errors first, and each task's rows by split."""
 
     findings: list[Finding]
     parts: dict[str, dict[str, Part]]
 
 
-def run_checks(prepared: Prepared) -> Survey:
+def run_checks(prepared: Prepared) -> CheckReport:
     """All findings about what was prepared, and the rows they are about."""
     parts = {name: _parts(splits) for name, splits in prepared.rows.parts.items()}
-    found = [Finding("fault", fault.path, fault.message) for fault in prepared.faults]
+    found = [Finding("error", fault.path, fault.message) for fault in prepared.faults]
     found += find_odd_settings(prepared.experiment)
     texts = Normalised()
     for name in parts:
@@ -37,7 +37,7 @@ def run_checks(prepared: Prepared) -> Survey:
         found.append(Finding("note", "encoder.from", "without its tokenizer, texts were not held against the limit"))
     for name in prepared.unread:
         found.append(Finding("note", f"tasks.{name}", "of so much raw text only the beginnings of files were read"))
-    return Survey(sorted(dict.fromkeys(found), key=lambda finding: SEVERITIES.index(finding.severity)), parts)
+    return CheckReport(sorted(dict.fromkeys(found), key=lambda finding: SEVERITIES.index(finding.severity)), parts)
 
 
 def _parts(splits: dict[str, SplitRows]) -> dict[str, Part]:

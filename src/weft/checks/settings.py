@@ -23,12 +23,14 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
             rates.append((f"phases.{number}", phase.learning_rate or training.learning_rate, trained))
     for place, rate, trained in rates:
         if rate > HIGH_RATE and trained != 0:
-            said = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
-            yield Finding("warning", f"{place}.learning_rate", said)
+            message = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
+            yield Finding("warning", f"{place}.learning_rate", message)
     for name, task in experiment.tasks.items():
         if experiment.conditioning.reads_first_token and task.pooling and not task.pooling.first_token:
-            said = "label attention feeds the first token, which this pooling dilutes; leave `pooling` out, or use cls"
-            yield Finding("warning", f"tasks.{name}.pooling", said)
+            message = (
+                "label attention feeds the first token, which this pooling dilutes; leave `pooling` out, or use cls"
+            )
+            yield Finding("warning", f"tasks.{name}.pooling", message)
         if experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
             yield Finding("warning", f"tasks.{name}", "no phase trains this task")
 
@@ -36,15 +38,15 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
 def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None) -> Iterator[Finding]:
     """A batch too large for the rows, or too small for the loss."""
     if size and train is not None and train.complete and 0 < len(train.rows) < size:
-        said = f"{size} is more than the {len(train.rows):,} training rows of the task {name!r}: one step per epoch"
-        yield Finding("warning", "training.batch_size", said)
+        message = f"{size} is more than the {len(train.rows):,} training rows of the task {name!r}: one step per epoch"
+        yield Finding("warning", "training.batch_size", message)
     loss = loss_of(task)
     if size and size < loss.min_rows:
         kind = loss.to_dict()["kind"]
-        said = (
+        message = (
             f"{size} rows are too few for the {kind!r} loss of the task {name!r}; give it {2 * loss.min_rows} or more"
         )
-        yield Finding("warning", "training.batch_size", said)
+        yield Finding("warning", "training.batch_size", message)
 
 
 def find_unordered_labels(name: str, task: Task, train: Part | None) -> Iterator[Finding]:
@@ -54,5 +56,5 @@ def find_unordered_labels(name: str, task: Task, train: Part | None) -> Iterator
     labels = (label for row in train.rows for label in task.target().labels_in(row.gold))
     if any(not re.fullmatch(r"[-+]?\d+(\.\d+)?", label) for label in labels):
         kind = loss_of(task).to_dict()["kind"]
-        said = f"the loss {kind!r} needs the labels in order; without it they are taken by the alphabet"
-        yield Finding("warning", f"tasks.{name}.labels", said)
+        message = f"the loss {kind!r} needs the labels in order; without it they are taken by the alphabet"
+        yield Finding("warning", f"tasks.{name}.labels", message)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weft.checks.findings import Finding, Part, Severity
     from weft.tasks import Task
 
-_COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
+_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 _PATIENCE = 2.0  # seconds without a sign of life
 _SHOWN = 12  # labels per task; the rest are counted together
 
@@ -46,19 +46,19 @@ def check(
     out = Console(highlight=False)
     experiment = read_experiment(config, overrides or ())
     with _working():
-        surveyed = run_checks(prepare(experiment, data_folder(config.parent, experiment, data)))
-    found = surveyed.findings
-    for name, parts in surveyed.parts.items():
+        report = run_checks(prepare(experiment, data_folder(config.parent, experiment, data)))
+    found = report.findings
+    for name, parts in report.parts.items():
         if any(part.rows for part in parts.values()):
             out.print(_count_table(name, experiment.tasks[name], parts))
-    counts = Counter(one.severity for one in found)
+    counts = Counter(finding.severity for finding in found)
     for severity in SEVERITIES:
         if counts[severity]:
-            out.print(_finding_table(severity, [one for one in found if one.severity == severity]))
+            out.print(_finding_table(severity, [finding for finding in found if finding.severity == severity]))
     numbers = ", ".join(f"{counts[severity]} {severity}{'s' * (counts[severity] != 1)}" for severity in SEVERITIES)
-    verdict = "training is not possible yet" if counts["fault"] else "ready to train"
-    out.print(Text(f"{numbers}: {verdict}", style="bold red" if counts["fault"] else "bold green"))
-    if counts["fault"]:
+    verdict = "training is not possible yet" if counts["error"] else "ready to train"
+    out.print(Text(f"{numbers}: {verdict}", style="bold red" if counts["error"] else "bold green"))
+    if counts["error"]:
         raise typer.Exit(1)
 
 
@@ -87,8 +87,8 @@ def _finding_table(severity: Severity, findings: list[Finding]) -> Table:
     table = Table(title=f"{severity}s", title_style=colour, title_justify="left", border_style="dim", expand=False)
     table.add_column("place", overflow="fold", style=colour, max_width=32)
     table.add_column("message", overflow="fold", style="dim" if severity == "note" else "")
-    for one in findings:
-        table.add_row(Text(one.place), Text(one.message))
+    for finding in findings:
+        table.add_row(Text(finding.path), Text(finding.message))
     return table
 
 
@@ -111,9 +111,9 @@ def _answer_rows(task: Task, parts: dict[str, Part]) -> list[tuple[str, ...]]:
     from weft.data.redact import shown_label
     from weft.tasks.base.examples import labels_of
 
-    said = [task.target().summarise([row.gold for row in part.rows]) for part in parts.values()]
-    if any(said):
-        return [(name, *(one[name] for one in said)) for name in said[0]]
+    message = [task.target().summarise([row.gold for row in part.rows]) for part in parts.values()]
+    if any(message):
+        return [(name, *(one[name] for one in message)) for name in message[0]]
     counts = [Counter(labels_of(task.target(), part.rows)) for part in parts.values()]
     rows = [row for part in parts.values() for row in part.rows]
     if not has_labels(task, rows):
