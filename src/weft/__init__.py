@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.data.formats import Row
     from weft.data.predictions import PlainPrediction, PredictedSpan, Prediction
     from weft.data.records import Example, Gold, Input, Span, Tokens
-    from weft.data.tables import Table
+    from weft.data.tables import Frame, Table
     from weft.encoder.attention import SelfAttention
     from weft.encoder.conditioner import Conditioner, Readout
     from weft.encoder.config import EncoderConfig
@@ -78,6 +78,7 @@ __all__ = [
     "Features",
     "FirstTokenAttention",
     "FittedTarget",
+    "Frame",
     "Gold",
     "Head",
     "Indices",
@@ -145,7 +146,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "data.formats": ("Row",),
         "data.predictions": ("PlainPrediction", "PredictedSpan", "Prediction"),
         "data.records": ("Example", "Gold", "Input", "Span", "Tokens"),
-        "data.tables": ("Table",),
+        "data.tables": ("Frame", "Table"),
         "encoder.attention": ("SelfAttention",),
         "encoder.conditioner": ("Conditioner", "Readout"),
         "encoder.config": ("EncoderConfig",),
