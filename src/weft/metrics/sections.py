@@ -43,6 +43,16 @@ class Section:
         """Whether it shows texts of users."""
         return False
 
+    @property
+    def classes_shown(self) -> tuple[str, ...]:
+        """The labels it has metrics of, for the section that has such."""
+        return ()
+
+    @property
+    def span_labels(self) -> tuple[str, ...]:
+        """The same, where they are labels of spans, which have colours of their own."""
+        return ()
+
 
 @dataclass(frozen=True)
 class ClassTable(Section):
@@ -52,6 +62,14 @@ class ClassTable(Section):
 
     classes: Mapping[str, Mapping[str, float]]
     spans: bool = False
+
+    @property
+    def classes_shown(self) -> tuple[str, ...]:
+        return tuple(self.classes)
+
+    @property
+    def span_labels(self) -> tuple[str, ...]:
+        return self.classes_shown if self.spans else ()
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,11 @@ def line_chart(
     series: Sequence[Series], title: str, x_label: str, y_label: str, zero: bool = False, height: int = 290
 ) -> str:
     """Lines with markers over a common x axis; points that are not finite are left out, `zero` takes y to 0."""
-    series = [Series(one.name, finite(one.points), finite(one.raw), one.rings) for one in series]
-    points = [point for one in series for point in (*one.points, *one.raw)] or [(0.0, 0.0)]
+    series = [Series(curve.name, finite(curve.points), finite(curve.raw), curve.rings) for curve in series]
+    points = [point for curve in series for point in (*curve.points, *curve.raw)] or [(0.0, 0.0)]
     xs, ys = [x for x, _ in points], [y for _, y in points] + ([0.0] if zero else [])
     x_ticks, y_ticks = nice_ticks(min(xs), max(xs), 7, whole=True), nice_ticks(min(ys), max(ys))
-    entries = [(one.name, _swatch(number)) for number, one in enumerate(series)]
+    entries = [(curve.name, _swatch(number)) for number, curve in enumerate(series)]
     names, top = lines_of_legend(entries, 42)
     left, right, bottom = _axis_width(y_ticks), WIDTH - 14, top + height - 60
     x_low, x_high = x_ticks[0], max(xs) if max(xs) > min(xs) else x_ticks[-1]
@@ -84,21 +84,23 @@ def line_chart(
             parts += [line(x, bottom, x, bottom + 4, MUTED)]
             parts += [text(x, bottom + 17, plain(tick), anchor="middle", fill=MUTED)]
     parts.append(text((left + right) / 2, bottom + 34, x_label, anchor="middle", fill=MUTED))
-    parts += [_faint(number, [to_pixels(point) for point in one.raw]) for number, one in enumerate(series) if one.raw]
-    for number, one in enumerate(series):
-        parts += _series(number, one, [to_pixels(point) for point in one.points])
+    parts += [
+        _faint(number, [to_pixels(point) for point in curve.raw]) for number, curve in enumerate(series) if curve.raw
+    ]
+    for number, curve in enumerate(series):
+        parts += _series(number, curve, [to_pixels(point) for point in curve.points])
     return drawing(WIDTH, bottom + 40, title, parts)
 
 
 def dot_chart(dots: Sequence[Dot], title: str, dot_name: str = "this model, 95 % interval") -> str:
     """A row per dot: the value, a whisker for its interval, hollow marks for what it is held against; all finite."""
-    marks = list(dict.fromkeys(name for one in dots for name in one.marks))
+    marks = list(dict.fromkeys(name for dot in dots for name in dot.marks))
     solid = line(0, 0, 24, 0, colour(0), width=2) + marker("circle", 12, 0, 4.5, colour(0))
     hollow = [(name, marker(HOLLOW[i % 4], 12, 0, 4.5, MUTED, hollow=True)) for i, name in enumerate(marks)]
     names, top = lines_of_legend([(dot_name, solid), *hollow], 18)
-    values = [x for one in dots for x in (one.value, *(one.interval or ()), *one.marks.values())]
+    values = [x for dot in dots for x in (dot.value, *(dot.interval or ()), *dot.marks.values())]
     ticks = nice_ticks(min([0.0, *values]), max([1.0, *values]))
-    longest = max((text_width(shorten(one.name, 20), 13) for one in dots), default=0.0)
+    longest = max((text_width(shorten(dot.name, 20), 13) for dot in dots), default=0.0)
     left, right, step = max(90.0, longest + 16), WIDTH - 52.0, 42
     bottom = top + step * len(dots)
 
@@ -109,20 +111,20 @@ def dot_chart(dots: Sequence[Dot], title: str, dot_name: str = "this model, 95 %
     for tick in ticks:
         parts.append(line(across(tick), top, across(tick), bottom, MUTED if tick == 0 else LINE))
         parts.append(text(across(tick), bottom + 16, plain(tick), anchor="middle", fill=MUTED))
-    for index, one in enumerate(dots):
+    for index, dot in enumerate(dots):
         y = top + (index + 0.5) * step
-        parts.append(text(0, y - 1, shorten(one.name, 20), size=13, tip=one.name))
-        parts.append(text(0, y + 13, shorten(one.detail, 20), fill=MUTED, size=10.5, tip=one.detail))
-        if one.interval:
-            low, high = map(across, one.interval)
+        parts.append(text(0, y - 1, shorten(dot.name, 20), size=13, tip=dot.name))
+        parts.append(text(0, y + 13, shorten(dot.detail, 20), fill=MUTED, size=10.5, tip=dot.detail))
+        if dot.interval:
+            low, high = map(across, dot.interval)
             parts.append(line(low, y, high, y, colour(0), width=2.2))
             parts += [line(end, y - 5, end, y + 5, colour(0), width=2.2) for end in (low, high)]
         for number, name in enumerate(marks):
-            if name in one.marks:
-                tip = f"{name} {one.marks[name]:.3f}"
-                parts.append(marker(HOLLOW[number % 4], across(one.marks[name]), y, 5, MUTED, hollow=True, tip=tip))
-        parts.append(marker("circle", across(one.value), y, 5, colour(0), tip=f"{one.name} {one.value:.3f}"))
-        parts.append(text(WIDTH, y + 4.5, f"{one.value:.3f}", anchor="end", size=13, weight=600))
+            if name in dot.marks:
+                tip = f"{name} {dot.marks[name]:.3f}"
+                parts.append(marker(HOLLOW[number % 4], across(dot.marks[name]), y, 5, MUTED, hollow=True, tip=tip))
+        parts.append(marker("circle", across(dot.value), y, 5, colour(0), tip=f"{dot.name} {dot.value:.3f}"))
+        parts.append(text(WIDTH, y + 4.5, f"{dot.value:.3f}", anchor="end", size=13, weight=600))
     return drawing(WIDTH, bottom + 24, title, parts)
 
 
@@ -152,15 +154,15 @@ def reliability_diagram(bins: Iterable[Sequence[float]], title: str) -> str:
     return drawing(right + 18, bottom + 40, title, parts)
 
 
-def _series(number: int, one: Series, pixels: Sequence[Point]) -> list[str]:
+def _series(number: int, series: Series, pixels: Sequence[Point]) -> list[str]:
     every = max(1, math.ceil(len(pixels) / (24 if len(pixels) <= 24 else 6)))
     drawn = [path(pixels, colour(number), 1.9, DASHES[number % len(DASHES)])]
-    for (x, _), (left, top) in zip(one.points, pixels, strict=True):
-        if x in one.rings:
+    for (x, _), (left, top) in zip(series.points, pixels, strict=True):
+        if x in series.rings:
             ring = f'cx="{left:.1f}" cy="{top:.1f}" r="8" fill="none" stroke="{colour(number)}" stroke-width="1.5"'
             drawn.append(f"<circle {ring}/>")
-    for (x, y), (left, top) in list(zip(one.points, pixels, strict=True))[every // 2 :: every]:
-        tip = f"{one.name}, {plain(x)}: {y:.3f}"
+    for (x, y), (left, top) in list(zip(series.points, pixels, strict=True))[every // 2 :: every]:
+        tip = f"{series.name}, {plain(x)}: {y:.3f}"
         drawn.append(marker(SHAPES[number % len(SHAPES)], left, top, 3.6, colour(number), tip=tip))
     return drawn
 

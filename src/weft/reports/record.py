@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from weft.errors import CheckpointError
-from weft.metrics.sections import ClassTable, Section, section_from
+from weft.metrics.sections import Section, section_from
 from weft.reports.details import sections_from
 
 VERSION = 2  # of the layout of report.json
@@ -126,7 +126,7 @@ class TaskRecord(Part):
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels it may give, none where it gives no labels."""
-        return next((tuple(one.classes) for one in self.sections if isinstance(one, ClassTable)), ())
+        return next((section.classes_shown for section in self.sections if section.classes_shown), ())
 
     @property
     def chosen(self) -> str:
@@ -251,7 +251,7 @@ class RunRecord(Part):
     @field_validator("tasks", mode="before")
     @classmethod
     def _named(cls, tasks: Any) -> Any:
-        return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in tasks.items()}
+        return {name: {**task, "name": name} if isinstance(task, Mapping) else task for name, task in tasks.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `from_dict` makes an equal record."""
@@ -268,7 +268,7 @@ class RunRecord(Part):
         try:
             record = cls.model_validate({**data, "version": VERSION})
         except ValidationError as error:
-            faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
+            faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5])
             raise CheckpointError(f"{source} cannot be read: {faults}") from None
         return record._from_version_1() if version == 1 else record
 

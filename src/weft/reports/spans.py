@@ -42,7 +42,7 @@ STYLE = """
 .sample { padding: 2px 0 4px; border-top: 1px solid var(--line); break-inside: avoid }
 @media print { .k { break-inside: avoid } }
 """ + "".join(
-    f".k{place} {{ --k: {colour(place)}; --line-kind: {LINES[place % len(LINES)]} }}\n" for place in range(LOOKS)
+    f".k{index} {{ --k: {colour(index)}; --line-kind: {LINES[index % len(LINES)]} }}\n" for index in range(LOOKS)
 )
 
 
@@ -82,13 +82,13 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """A look for each label, in their order; names are short, and no two labels have the same."""
     looks: dict[str, Look] = {}
     taken: set[str] = set()
-    for place, label in enumerate(dict.fromkeys(labels)):
+    for index, label in enumerate(dict.fromkeys(labels)):
         name = short = shorten(label, LONGEST)
         number = 2
         while name in taken:
             name, number = f"{short} {number}", number + 1
         taken.add(name)
-        looks[label] = Look(f"k{place % LOOKS}", name)
+        looks[label] = Look(f"k{index % LOOKS}", name)
     return looks
 
 
@@ -138,7 +138,7 @@ def swatch(label: str, look: Look, named: bool = False) -> str:
     return f'<mark class="k {look.kind}"{name}>{clean(label).replace("_", "_<wbr>")}</mark>'
 
 
-def table(found: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
+def table(spans: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
     """Start, end, text, label and score of spans; where there are many, closed until asked for."""
     head = "".join(
         f'<th scope="col"{" class=number" if name in ("Start", "End", "Score") else ""}>{name}</th>'
@@ -148,12 +148,12 @@ def table(found: Sequence[PredictedSpan], looks: Mapping[str, Look]) -> str:
         f'<tr><td class="number">{span.start:,}</td><td class="number">{span.end:,}</td>'
         f'<td dir="auto">{clean(visible(span.text))}</td><td>{swatch(span.label, looks[span.label])}</td>'
         f'<td class="number">{span.score:.3f}</td></tr>\n'
-        for span in found
+        for span in spans
     )
     whole = f'<table class="narrow spans"><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>\n'
-    if len(found) <= OPEN_TABLE:
-        return whole if found else ""
-    return f"<details><summary>All {len(found):,} spans</summary>{whole}</details>\n"
+    if len(spans) <= OPEN_TABLE:
+        return whole if spans else ""
+    return f"<details><summary>All {len(spans):,} spans</summary>{whole}</details>\n"
 
 
 def visible(text: str) -> str:

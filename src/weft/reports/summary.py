@@ -53,7 +53,7 @@ def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
         return []
     parts = {task.reported_on for task in tasks}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
-    groups = {one: [task.name for task in tasks if task.against(task.baseline) == one] for one in STANDINGS}
+    groups = {kind: [task.name for task in tasks if task.against(task.baseline) == kind] for kind in STANDINGS}
     clauses, baseline = [], baseline_names(tasks)
     if names := groups["better"]:
         clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} {baseline}")
@@ -108,5 +108,5 @@ def _cautions_of(task: TaskRecord) -> list[str]:
     return sentences
 
 
-def _verb(names: Sequence[str], one: str, several: str) -> str:
-    return one if len(names) == 1 else several
+def _verb(names: Sequence[str], singular: str, plural: str) -> str:
+    return singular if len(names) == 1 else plural

@@ -38,7 +38,7 @@ def task_section(index: int, task: TaskRecord) -> str:
 
 def looks_of_task(task: TaskRecord) -> dict[str, Look]:
     """How spans of a task's labels look; none for tasks that mark nothing."""
-    known = [label for one in task.sections if isinstance(one, ClassTable) and one.spans for label in one.classes]
+    known = [label for section in task.sections for label in section.span_labels]
     shown = [span[2] for sample in task.samples for span in (*sample.gold, *sample.found)]
     return looks_of([*known, *shown])
 
@@ -146,12 +146,12 @@ def _texts(texts: Sequence[AnnotatedText], looks: Mapping[str, Look]) -> str:
     if not texts:
         return ""
     shown = []
-    for one in texts:
-        right = len(set(one.gold) & set(one.found))
-        wrong = len(set(one.found)) - right
-        counts = f"{right:,} of {len(set(one.gold)):,} true spans predicted; {wrong:,} predicted that are not true."
+    for sample in texts:
+        right = len(set(sample.gold) & set(sample.found))
+        wrong = len(set(sample.found)) - right
+        counts = f"{right:,} of {len(set(sample.gold)):,} true spans predicted; {wrong:,} predicted that are not true."
         true, predicted = (
-            paint(one.text, [PaintedSpan(*span) for span in spans], looks) for spans in (one.gold, one.found)
+            paint(sample.text, [PaintedSpan(*span) for span in spans], looks) for spans in (sample.gold, sample.found)
         )
         shown.append(
             f'<div class="sample"><p class="which">True</p>{true}<p class="which">Predicted</p>{predicted}'
