@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from weft.tokenization.tokenizer import Tokenizer
 _VERSION = 1  # of the cache; raise it whenever reading, splitting or the columns change
 _BATCH = 1 << 20  # characters that are tokenized at a time
 _BLOCK = 1 << 24  # tokens that are counted at a time
+_RAW = ("ids", "words", "offsets", "document")  # the files of the columns before they are bound
 
 
 def digest(paths: Sequence[Path], tokenizer: Tokenizer, documents: Documents, column: str) -> str:
@@ -85,40 +86,63 @@ def write_cache(
     file: str | Path,
 ) -> None:
     """Tokenize into one raw file per column, then bind these to an Arrow file; neither step holds the corpus."""
+    report = progress or (lambda _: None)
     total, done = sum(path.stat().st_size for path in paths), 0
-    counts = np.zeros(tokenizer.size, np.int64)
-    tokens, words, document, last = 0, 0, -1, None
-    with replacing(cache) as temporary, ExitStack() as stack:
-        raw = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".corpus-", dir=cache.parent)))
-        files = {name: stack.enter_context((raw / name).open("wb")) for name in ("ids", "words", "offsets", "document")}
-        files["offsets"].write(np.zeros(1, np.int64).tobytes())
-        for batch in _batches(_sentences(paths, documents, column)):
-            encodings = _encode(tokenizer, [text for _, text in batch], file)
-            ids, begins, offsets, numbers = [], [], [], []
-            for (key, _), encoding in zip(batch, encodings, strict=True):
-                if len(encoding):
-                    ids += encoding.ids
-                    begins.append(_word_starts(encoding.word_ids))
-                    document, last = document + (key != last), key
-                    offsets.append(tokens + len(ids))
-                    numbers.append(document)
-            if ids:
-                flags, numbered = np.concatenate(begins), np.array(ids, np.int32)
-                tokens, words = tokens + len(ids), words + int(flags.sum())
-                counts += np.bincount(numbered, minlength=len(counts))
-                columns: Sequence[NDArray[Any]] = (numbered, flags, np.array(offsets), np.array(numbers))
-                for part, values in zip(files.values(), columns, strict=True):
-                    part.write(values.tobytes())
-            done += sum(len(text.encode()) for _, text in batch)
-            if progress is not None:
-                progress(min(done, total))
-        if not tokens:
+    with replacing(cache) as temporary, tempfile.TemporaryDirectory(prefix=".corpus-", dir=cache.parent) as raw:
+        with _RawColumns(Path(raw), tokenizer.size) as columns:
+            for batch in _batches(_sentences(paths, documents, column)):
+                texts = [text for _, text in batch]
+                columns.add([key for key, _ in batch], _encode(tokenizer, texts, file))
+                done += sum(len(text.encode()) for text in texts)
+                report(min(done, total))
+        if not columns.tokens:
             raise DataError("the corpus holds no text", file=file)
-        for part in files.values():
-            part.close()
-        _bind(raw, temporary, {"counts": counts.tolist(), "tokens": tokens, "words": words})
-    if progress is not None:
-        progress(total)
+        _bind(Path(raw), temporary, columns.facts)
+    report(total)
+
+
+class _RawColumns:
+    """The columns of a corpus, each written to a file of its own; holds no more than a batch of sentences."""
+
+    def __init__(self, folder: Path, vocabulary: int) -> None:
+        self.tokens = self.words = 0
+        self.counts = np.zeros(vocabulary, np.int64)
+        self._document, self._key = -1, (-1, -1)
+        self._stack = ExitStack()
+        self._files = [self._stack.enter_context((folder / name).open("wb")) for name in _RAW]
+
+    def __enter__(self) -> _RawColumns:
+        self._files[_RAW.index("offsets")].write(np.zeros(1, np.int64).tobytes())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a cache must hold, to be known again as whole."""
+        return {"counts": self.counts.tolist(), "tokens": self.tokens, "words": self.words}
+
+    def add(self, keys: Sequence[tuple[int, int]], encodings: Sequence[tokenizers.Encoding]) -> None:
+        """Write some sentences, each with its file and document; those without a token are left out."""
+        ids: list[int] = []
+        begins, offsets, documents = [], [], []
+        for key, encoding in zip(keys, encodings, strict=True):
+            if len(encoding):
+                ids += encoding.ids
+                begins.append(_word_starts(encoding.word_ids))
+                self._document, self._key = self._document + (key != self._key), key
+                offsets.append(self.tokens + len(ids))
+                documents.append(self._document)
+        if ids:
+            self._write(np.array(ids, np.int32), np.concatenate(begins), np.array(offsets), np.array(documents))
+
+    def _write(self, ids: NDArray[np.int32], begins: NDArray[np.uint8], *others: NDArray[np.int64]) -> None:
+        self.tokens, self.words = self.tokens + len(ids), self.words + int(begins.sum())
+        self.counts += np.bincount(ids, minlength=len(self.counts))
+        columns: tuple[NDArray[Any], ...] = (ids, begins, *others)
+        for file, values in zip(self._files, columns, strict=True):
+            file.write(values.tobytes())
 
 
 def _encode(tokenizer: Tokenizer, texts: Sequence[str], file: str | Path) -> list[tokenizers.Encoding]:
@@ -152,9 +176,14 @@ def _bind(raw: Path, target: Path, facts: dict[str, Any]) -> None:
         writer.write_batch(batch)
 
 
-_Columns = tuple[
-    NDArray[np.int32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
-]  # ids, word starts, offsets, documents, counts
+class Columns(NamedTuple):
+    """What a cache holds of T tokens in S sentences; the large arrays are views of its file."""
+
+    ids: NDArray[np.int32]  # (T,)
+    begins_word: NDArray[np.bool_]  # (T,)
+    sentences: NDArray[np.int64]  # (S + 1,) token offsets
+    documents: NDArray[np.int64]  # (S,) of each sentence
+    counts: NDArray[np.int64]  # (V,) how often each id occurs
 
 
 # What reading a file of which any byte may be wrong can raise.
@@ -170,7 +199,7 @@ _DAMAGE = (
 )
 
 
-def open_cache(cache: Path, size: int) -> _Columns | None:
+def open_cache(cache: Path, size: int) -> Columns | None:
     """The columns of a cache file, memory-mapped; None where it is absent or not as it was written."""
     if not cache.is_file():
         return None
@@ -196,7 +225,7 @@ def open_cache(cache: Path, size: int) -> _Columns | None:
         )
     except _DAMAGE:
         return None
-    return (ids, words.view(np.bool_), offsets, documents, counts) if whole else None
+    return Columns(ids, words.view(np.bool_), offsets, documents, counts) if whole else None
 
 
 def count_tokens(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:

@@ -103,9 +103,9 @@ def load_corpus(
         columns = open_cache(cache, tokenizer.size)
         if columns is None:
             raise DataError("was just written, but does not read back as written; check the disk", file=cache)
-    tokens, begins_word, sentences, of, counts = columns
-    counts[special_ids(tokenizer)] = 0
-    return Corpus(tokens, begins_word, sentences, of, counts, pack_rows(sentences, of, max_tokens, begins_word))
+    columns.counts[special_ids(tokenizer)] = 0
+    rows = pack_rows(columns.sentences, columns.documents, max_tokens, columns.begins_word)
+    return Corpus(*columns, rows)
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
