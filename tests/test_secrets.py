@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import tomli_w
 import weft
 from conftest import RunWeft
 from weft.errors import WeftError
+from weft.training.interrupt import Interrupted
+from weft.training.progress import Callback
 
 Case = tuple[dict[str, Any], dict[str, str]]  # the task's options and its files
 
@@ -215,6 +218,29 @@ def trained(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Pat
 def test_a_run_leaves_no_text_in_any_of_its_files(trained: Path) -> None:
     paths = [path for path in (trained / "model").rglob("*") if path.is_file()]
     assert {"report.json", "README.md", "metrics.json", "weft.json"} <= {path.name for path in paths}
+    assert {path.name: leaks(path.read_bytes()) for path in paths} == {path.name: [] for path in paths}
+
+
+class Stop(Callback):
+    """Asks to stop after the first epoch, as Ctrl-C does."""
+
+    def evaluated(self, entry: dict[str, Any]) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_the_state_of_an_unfinished_run_holds_no_text(tmp_path: Path, small_encoder: str) -> None:
+    task, files = tables(HEADER)
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    document = {
+        "encoder": {"from": small_encoder},
+        "tasks": {"t": {**task, "train": "train.csv", "dev": "dev.csv"}},
+        "training": {"epochs": 3, "batch_size": 8},
+    }
+    with pytest.raises(Interrupted):
+        weft.train(document, output=tmp_path / "out" / "m", data=tmp_path, device="cpu", callback=Stop())
+    paths = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert len(paths) > 2
     assert {path.name: leaks(path.read_bytes()) for path in paths} == {path.name: [] for path in paths}
 
 
