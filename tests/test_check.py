@@ -6,6 +6,7 @@ import csv
 import json
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.status import Status
 
 from checking import check
 from conftest import lines_run
 from weft.checks.duplicates import Normalised
 from weft.checks.findings import Finding
+from weft.cli import check as check_command
 from weft.cli import main as cli
 from weft.config.document import data_folder, parse_experiment
 from weft.data.unicode import normalise
@@ -518,3 +521,22 @@ def test_a_long_text_that_a_prefix_does_not_fill_is_looked_at_whole(
     write_both(tmp_path, [(" " * 5_000 + "fox " * 40, "calm"), ("fox" + " " * 5_000, "calm"), *rows(60, "t")])
     found = find(tmp_path, {"mood": MOOD}, tiny_tokenizers["wordpiece"])
     assert has(found, "note", "tasks.mood.train", "line 2:", "1 of 62", "will be cut")
+
+
+@pytest.mark.parametrize("patience", [0.0, 1e6])
+def test_checking_that_takes_long_shows_a_sign_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    signs: list[str] = []
+    started = threading.Event()
+
+    def start(self: Status) -> None:
+        signs.append("start")
+        started.set()
+
+    monkeypatch.setattr(Status, "start", start)
+    monkeypatch.setattr(Status, "stop", lambda self: signs.append("stop"))
+    monkeypatch.setattr(check_command, "_PATIENCE", patience)
+    with check_command._working():
+        started.wait(0 if patience else 60)
+    assert signs == (["stop"] if patience else ["start", "stop"])

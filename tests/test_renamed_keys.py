@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+from conftest import RunWeft
 from weft.conditioning import Conditioning
 from weft.config.document import parse_experiment, read_experiment
 from weft.config.experiment import Experiment, Scratch
@@ -112,3 +113,12 @@ def test_a_plugin_renames_its_own_keys_by_the_same_table(monkeypatch: pytest.Mon
 
 def test_a_kind_keeps_the_old_keys_of_the_kinds_it_builds_on() -> None:
     assert parse(Task, {"kind": "tagging", "overlap": 5, "decide": "combined"}).to_dict()["stride"] == 5
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_command_says_once_which_keys_have_newer_names(tmp_path: Path, run_weft: RunWeft) -> None:
+    (tmp_path / "run.toml").write_text('[tasks.t]\nkind = "tagging"\noverlap = 2\n[training]\naccumulate = 2\n')
+    code, _, err = run_weft("check", tmp_path / "run.toml", "--set", "encoder.from=./nowhere")
+    assert code == 1
+    assert err.count("newer names: accumulate is now gradient_accumulation_steps, overlap is now stride") == 1
+    assert ".py" not in err
