@@ -18,7 +18,7 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
 from weft.spec import parse
-from weft.training.batches import count, plan
+from weft.training.batches import plan
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.optimizer import adamw, parameter_groups
 from weft.training.schedule import Shape, scale
@@ -47,7 +47,6 @@ def test_every_row_is_in_one_batch_and_no_batch_holds_more_than_it_may(
     for batch in batches:
         assert 1 <= len(batch) <= (batching.batch_size or len(lengths))
         assert len(batch) == 1 or sum(lengths[row] for row in batch) <= (batching.batch_tokens or math.inf)
-    assert count(lengths, batching, seed, turn) == len(batches)
 
 
 @given(LENGTHS, BATCHINGS, SEEDS, st.integers(0, 5))

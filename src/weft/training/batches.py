@@ -17,8 +17,8 @@ def plan(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> l
     Args:
         lengths: the tokens of each row.
         batching: what a batch may hold.
-        seed: of the run; with the turn it decides every shuffle.
-        turn: which pass over the rows, 0 ….
+        seed: of the run; with the epoch it decides every shuffle.
+        epoch: which pass over the rows, 0 ….
     """
     rng = random.Random(f"{seed} {epoch}")  # text seeds are hashed the same way on every machine
     rows = list(range(len(lengths)))
@@ -30,11 +30,6 @@ def plan(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> l
         batches = [batch for window in by_length for batch in cut(window, lengths, batching)]
         rng.shuffle(batches)
     return batches
-
-
-def count(lengths: Sequence[int], batching: Batching, seed: int, epoch: int) -> int:
-    """The number of batches of one pass; with `batch_tokens` it may differ from turn to turn."""
-    return len(plan(lengths, batching, seed, epoch))
 
 
 def cut(rows: Iterable[int], lengths: Sequence[int], batching: Batching) -> Iterator[list[int]]:

@@ -55,8 +55,8 @@ class RunFolder:
         """What the unfinished run was started with; nothing where there is none."""
         if not (self.path / _STARTED).exists():
             return Started()
-        found = read_json(self.path / _STARTED)
-        return Started(tuple(found["overrides"]), found["data"])
+        document = read_json(self.path / _STARTED)
+        return Started(tuple(document["overrides"]), document["data"])
 
     def start(self, experiment: Experiment, started: Started) -> None:
         """Begin a run; one that was killed before its first state gives way."""

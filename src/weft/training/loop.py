@@ -175,7 +175,7 @@ class Loop:
 
     def _log(self, entry: Mapping[str, Any]) -> None:
         """Write the history for machines, and tell the trackers, if any."""
-        lines = "".join(json.dumps(one) + "\n" for one in self.state.history)
+        lines = "".join(json.dumps(evaluation) + "\n" for evaluation in self.state.history)
         write_atomically(self.folder / "metrics.jsonl", lambda path: path.write_text(lines, encoding="utf-8"))
         losses = {f"{name}/loss": loss for name, loss in entry["losses"].items() if loss is not None}
         values = {f"{name}/{self.network.metric(name)}": value for name, value in entry["dev"].items()}

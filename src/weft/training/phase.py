@@ -91,15 +91,15 @@ class PhaseRun:
 
     def tensors(self) -> dict[str, Tensor]:
         """All that an exact continuation needs beside the plain state."""
-        found = {
+        tensors = {
             **prefixed("network", self.network.state_dict()),
             **prefixed("weights", self.weights.state_dict()),
             **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
             "rng": torch.get_rng_state(),
         }
         if torch.cuda.is_available():
-            found["rng_device"] = torch.cuda.get_rng_state()
-        return found
+            tensors["rng_device"] = torch.cuda.get_rng_state()
+        return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from what `tensors` gave."""

@@ -73,7 +73,7 @@ def train(
         data: the folder of the tasks' files; see `data_folder`.
         seed: instead of the config's.
         resume: go on with an unfinished run of the same output; the result is the same as without the break.
-        watcher: sees the run; a live bar on standard error by default.
+        callback: sees the run; a live bar on standard error by default.
     """
     changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
     name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
@@ -149,7 +149,7 @@ class Run:
         for name, splits in self.data.items():
             if self.network.tasks[name].format is not None:  # raw text is never repaired
                 continue
-            repairs = Counter(one for part in vars(splits).values() for row in part for one in row.repairs)
+            repairs = Counter(repair for part in vars(splits).values() for row in part for repair in row.repairs)
             for said, count in repairs.items():
                 self.callback.note(f"{name}: {count:,} {said} (repair)")
         torch.manual_seed(self.experiment.seed)
@@ -214,8 +214,8 @@ class Run:
         """Each task's result on its test rows; on dev rows without the thresholds that were fitted to these."""
         rows = {name: splits.report for name, splits in self.data.items()}
         plain = {name: target.without_thresholds() for name, target in network.targets.items()}
-        results = evaluate(network, {name: found for name, (part, found) in rows.items() if part == "test"})
-        dev = {name: found for name, (part, found) in rows.items() if part == "dev"}
+        results = evaluate(network, {name: examples for name, (part, examples) in rows.items() if part == "test"})
+        dev = {name: examples for name, (part, examples) in rows.items() if part == "dev"}
         known = [window for window in scored or () if window[0] in dev]
         names = {name for name, _, _ in known}
         results |= evaluate(network, {name: dev[name] for name in names}, targets=plain, scored=known)
@@ -223,8 +223,8 @@ class Run:
         if not self.experiment.training.baselines:
             return {name: results[name] for name in rows}
         return {
-            name: replace(results[name], baselines=self._baselines(network, name, found))
-            for name, (_, found) in rows.items()
+            name: replace(results[name], baselines=self._baselines(network, name, examples))
+            for name, (_, examples) in rows.items()
         }
 
     def _write_for_others(self, network: Network) -> None:
