@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from weft.baselines.lookup import lookup_spans
 from weft.data.overlaps import best_disjoint
-from weft.data.predictions import Prediction, SpansPrediction
+from weft.data.predictions import PredictedSpan, Prediction, SpansPrediction
 from weft.data.records import Example, Gold
 from weft.layers.candidates import candidate_index, candidate_words, count_candidates
 from weft.losses import Loss
@@ -106,7 +105,10 @@ class FittedSpans(FittedAnnotations):
         return values[chosen], gold[chosen]
 
     def compact(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> Scores:
-        """Only candidates that any threshold could give: (K, 5) of the (R, L + 1), see `_Candidate`."""
+        """Only candidates that any threshold could give: (K, 5) of the (R, L + 1).
+
+        Each has its index, the probability of any label, the likeliest label, its probability, and log odds.
+        """
         likely = torch.softmax(scores.values.double(), 1)
         none = likely[:, 0]
         kept = (1 - none >= min(self.threshold, LOWEST)).nonzero().squeeze(1)
@@ -114,7 +116,7 @@ class FittedSpans(FittedAnnotations):
         owner = torch.searchsorted(ends, kept, right=True)
         sizes = torch.bincount(owner, minlength=len(scores.sizes))
         if not len(kept):
-            return Scores(none.new_zeros(0, len(_Candidate._fields)), tuple(sizes.tolist()))
+            return Scores(none.new_zeros(0, 5), tuple(sizes.tolist()))
         best, label = likely[kept, 1:].max(1)
         odds = torch.log((1 - none[kept]) / none[kept].clamp_min(1e-12))
         index = kept - (ends - torch.tensor(scores.sizes))[owner]
@@ -122,43 +124,55 @@ class FittedSpans(FittedAnnotations):
 
     def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
         """From compact scores."""
-        rows = scores.values.split(list(scores.sizes))
-        return [self._decode_text(values, read) for values, read in zip(rows, tokenized, strict=True)]
+        return [self._choose(candidates) for candidates in self._candidates(scores, tokenized, self.threshold)]
 
-    def _decode_text(self, values: Tensor, tokenized_example: TokenizedExample) -> SpansPrediction:
-        candidates = [_Candidate(*row) for row in values.tolist() if row[1] >= self.threshold]
-        if not candidates:
-            return SpansPrediction()
-        words = tokenized_example.words
-        indices = np.array([candidate.position for candidate in candidates], dtype=np.int64)
+    def _candidates(
+        self, scores: Scores, tokenized: Sequence[TokenizedExample], threshold: float
+    ) -> list[list[_Candidate]]:
+        """Of each text the candidates whose probability of any label reaches a threshold, in order."""
+        rows = scores.values.split(list(scores.sizes))
+        return [
+            self._candidates_of(values[values[:, 1] >= threshold], tokenized_example)
+            for values, tokenized_example in zip(rows, tokenized, strict=True)
+        ]
+
+    def _candidates_of(self, values: Tensor, tokenized_example: TokenizedExample) -> list[_Candidate]:
+        if not len(values):
+            return []
+        words, indices = tokenized_example.words, values[:, 0].long().numpy()
         first, last = candidate_words(indices, len(tokenized_example.by_word), self.target.max_width)
-        kept = list(range(len(candidates)))
-        if self.target.flat:  # of spans that overlap, those that are likeliest together
-            least = math.log(max(self.threshold, 1e-12) / max(1 - self.threshold, 1e-12)) - 1e-6
-            bounds = zip(first.tolist(), (last + 1).tolist(), strict=True)
-            weights = [candidate.odds - least for candidate in candidates]
-            kept = best_disjoint([(*span, weight) for span, weight in zip(bounds, weights, strict=True)])
-        return SpansPrediction(
-            tuple(
+        columns = zip(first.tolist(), last.tolist(), values[:, 1:].tolist(), strict=True)
+        return [
+            _Candidate(
+                begin,
+                end + 1,
+                any_label,
+                odds,
                 predicted_span(
-                    tokenized_example,
-                    words.char_starts[first[row]],
-                    words.char_ends[last[row]],
-                    self.labels[int(candidates[row].label)],
-                    candidates[row].score,
-                )
-                for row in kept
+                    tokenized_example, words.char_starts[begin], words.char_ends[end], self.labels[int(label)], score
+                ),
             )
-        )
+            for begin, end, (any_label, label, score, odds) in columns
+        ]
+
+    def _choose(self, candidates: Sequence[_Candidate]) -> SpansPrediction:
+        """The candidates that reach the threshold; with `flat`, of those that overlap the likeliest together."""
+        given = [candidate for candidate in candidates if candidate.any_label >= self.threshold]
+        if self.target.flat:
+            least = math.log(max(self.threshold, 1e-12) / max(1 - self.threshold, 1e-12)) - 1e-6
+            kept = best_disjoint([(one.first, one.stop, one.odds - least) for one in given])
+            given = [given[index] for index in kept]
+        return SpansPrediction(tuple(candidate.span for candidate in given))
 
     def calibrate(
         self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
     ) -> Self:
         golds = [example.gold for example in examples]
+        candidates = self._candidates(scores, tokenized, LOWEST)
 
         def value(threshold: float) -> float:
             moved = replace(self, threshold=threshold)
-            return moved.measure(golds, moved.decode(scores, tokenized), intervals=False).scores[metric]
+            return moved.measure(golds, list(map(moved._choose, candidates)), intervals=False).scores[metric]
 
         spans = sum(len(gold_spans(example)) for example in examples)
         return replace(self, threshold=choose_threshold(scores.values[:, 1].numpy(), value, spans))
@@ -195,10 +209,10 @@ class FittedSpans(FittedAnnotations):
 
 
 class _Candidate(NamedTuple):
-    """A span that may be given, as compact scores hold it."""
+    """A span that may be given."""
 
-    position: float  # among all candidates of the text
+    first: int  # word
+    stop: int  # the word behind its last
     any_label: float  # the probability that it has a label
-    label: float  # the likeliest
-    score: float  # its probability
-    odds: float  # log odds of any label
+    odds: float  # log odds of that
+    span: PredictedSpan  # with the likeliest label
