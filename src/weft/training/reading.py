@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -119,6 +119,7 @@ class _Reader:
         self.total, self.columns, self.tabular = 0, dict[str, None](), False
         self.blank, self.padded = list[int](), list[int]()
         self.absent: dict[str, list[int]] = defaultdict(list)  # by column
+        self.others: dict[str, list[str]] = {}  # the columns of the first row without it
         self.problems: _Problems = defaultdict(list)  # of texts
         self.wrong: _Problems = defaultdict(list)  # answers
         self.refused: dict[str, str] = {}  # the message about each wrong answer
@@ -140,8 +141,9 @@ class _Reader:
         absent = [name for name in (self.column, *texts) if name not in row.columns]
         for name in absent:
             self.absent[name].append(row.line)
+            self.others.setdefault(name, list(row.columns))
         if absent:
-            self.hopeless = row.tabular
+            self.hopeless = row.tabular and self.total == 1
             return
         input = self._read_input(row, texts[0])
         gold, repairs = self._read_gold(cell, input, row.line)
@@ -208,19 +210,20 @@ class _Reader:
         messages = []
         for name, lines in self.absent.items():
             everywhere = len(lines) == self.total or self.hopeless
-            messages.append(part.locate(f"has no column {name!r}{self._columns(name)}", () if everywhere else lines))
+            message = f"has no column {name!r}{self._columns(name, self.others[name])}"
+            messages.append(part.locate(message, () if everywhere else lines))
         messages += [_describe(part, *problem) for problem in self.problems.items()]
         messages += self._wrong_answers(part)
         if not (self.rows or self.absent or self.problems or self.wrong):
             empty = f"holds no row with an answer in the column {self.column!r}" if self.total else "holds no rows"
             lost = self.total and self.column not in self.columns
-            messages.append(part.locate(empty + (self._columns(self.column) if lost else "")))
+            messages.append(part.locate(empty + (self._columns(self.column, self.columns) if lost else "")))
         return messages
 
-    def _columns(self, name: str) -> str:
+    def _columns(self, name: str, columns: Collection[str]) -> str:
         """The columns there are, beside one that is missing."""
-        known = (name, self.column, *self.task.text_columns(self.columns))
-        return f"; {shown_columns(self.columns, known, self.tabular)}"
+        known = (name, self.column, *self.task.text_columns(columns))
+        return f"; {shown_columns(columns, known, self.tabular)}"
 
     def _wrong_answers(self, part: SplitRows) -> list[str]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
