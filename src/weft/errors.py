@@ -42,7 +42,7 @@ class ConfigError(WeftError):
 
 
 class DataError(WeftError):
-    """Input that cannot be read, with its place."""
+    """Input that cannot be read, with its file, line and column."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class DataError(WeftError):
         column: str | None = None,
     ) -> None:
         self.message, self.file, self.line, self.column = message, file, line, column
-        places = [
+        parts = [
             str(file) if file is not None else "",
             f"line {line}" if line is not None else "",
             f"column {column!r}" if column is not None else "",
         ]
-        where = ", ".join(place for place in places if place)
+        where = ", ".join(part for part in parts if part)
         super().__init__(f"{where}: {message}" if where else message)
 
     def in_file(self, file: str | Path) -> DataError:

@@ -48,7 +48,7 @@ FORMATS: dict[str, Format] = {
     ".jsonl": Format(read_json_lines, write_json_lines),
     ".parquet": Format(read_parquet, write_parquet, tabular=True),
     ".txt": Format(read_plain_text),
-    **dict.fromkeys(CONLL, Format(read_conll, tabular=True)),
+    **dict.fromkeys(CONLL, Format(read_conll)),
 }
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(suffix for suffix, format in FORMATS.items() if format.write is not None)
