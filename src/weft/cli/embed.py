@@ -54,10 +54,10 @@ def embed(
 
     def watched() -> Iterator[TextVectors]:
         nonlocal rows, cut
-        for one in counting(encoder.stream(read_column(input, column), options), None, "texts"):
+        for vectors in counting(encoder.stream(read_column(input, column), options), None, "texts"):
             rows += 1
-            cut += one.dropped > 0
-            yield one
+            cut += vectors.dropped > 0
+            yield vectors
 
     write_vectors(output, watched(), encoder.encoder.config.hidden_size, level)
     if cut:

@@ -70,15 +70,15 @@ def inspect(
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)
     asked = (read[task] for _, read in islice(inputs, limit))
-    found = [
+    inspections = [
         [look(network, task, input, layer, heads, leave_words_out=leave_out) for network in networks]
         for input in counting(asked, None, "rows")
     ]
     titles = _titles(folders)
-    for number, row in enumerate(found, 1):
-        _show(row, titles, number if len(found) > 1 else None)
+    for number, row in enumerate(inspections, 1):
+        _show(row, titles, number if len(inspections) > 1 else None)
     if output:
-        page = render_attention(found, titles)
+        page = render_attention(inspections, titles)
         write_atomically(output, lambda path: path.write_text(page, encoding="utf-8"))
         console.print(f"page with the texts → {output}", markup=False, soft_wrap=True)
     if left := sum(1 for _ in inputs.rows):
@@ -122,18 +122,18 @@ def _show(row: Sequence[Inspection], titles: Sequence[str], number: int | None) 
     if number is not None:
         output.rule(f"row {number}", align="left", style="dim")
     most = strongest(row)
-    for one, title in zip(row, titles, strict=True):
+    for inspection, title in zip(row, titles, strict=True):
         line = Text(f"{title}: " if len(row) > 1 else "", style="dim")
-        line.append(f"{one.task} ", style="default not dim")
-        line.append(one.prediction.in_words(), style="bold not dim")
-        line.append(f"   attention of layer {one.layer}, {one.heads} over heads")
+        line.append(f"{inspection.task} ", style="default not dim")
+        line.append(inspection.prediction.in_words(), style="bold not dim")
+        line.append(f"   attention of layer {inspection.layer}, {inspection.heads} over heads")
         output.print(line)
-        if one.prediction.spans is not None:
-            _show_spans(one.prediction.spans, one.rows[0].texts[0].text)
-        for part in one.rows:
+        if inspection.prediction.spans is not None:
+            _show_spans(inspection.prediction.spans, inspection.rows[0].texts[0].text)
+        for part in inspection.rows:
             for text in part.texts:
                 output.print(_paint(text, most))
-            for sentence in _sentences(one, part):
+            for sentence in _sentences(inspection, part):
                 output.print(Text(sentence.replace("\u00a0", ""), style="dim"))  # else `3 %` breaks at a line's end
         output.print()
 
@@ -143,7 +143,7 @@ def _show_spans(spans: Sequence[PredictedSpan], text: str) -> None:
     from weft.cli.screen import output
 
     labels = sorted({span.label for span in spans})
-    colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
+    colours = {label: _COLOURS[index % len(_COLOURS)] for index, label in enumerate(labels)}
     if spans:
         output.print(_underline(spans, text, colours))
         output.print(_table(spans, colours))
@@ -197,7 +197,7 @@ def _paint(text: ReadText, most: float) -> Text:
     return painted if painted.plain.strip() else Text("(no words)", style="dim")
 
 
-def _sentences(one: Inspection, row: ReadRow) -> list[str]:
+def _sentences(inspection: Inspection, row: ReadRow) -> list[str]:
     from weft.reports.inspect_facts import cut, percent
     from weft.reports.spans import visible
 
@@ -210,17 +210,17 @@ def _sentences(one: Inspection, row: ReadRow) -> list[str]:
     sentences = []
     if looked := named("attention", -1):
         sentences.append(f"looked at: {looked}; special tokens {percent(row.special_attention)}")
-    about = " + ".join(one.explained)
-    if one.prediction.spans is not None and about:
-        about = "its spans" if one.prediction.spans else f"{about} (likeliest, but not given)"
+    about = " + ".join(inspection.explained)
+    if inspection.prediction.spans is not None and about:
+        about = "its spans" if inspection.prediction.spans else f"{about} (likeliest, but not given)"
     if attribution := named("attribution", -1):
         sentences.append(f"for {about or 'a higher score'}: {attribution}")
     if against := named("attribution", 1):
         sentences.append(f"{f'against {about}' if about else 'for a lower score'}: {against}")
-    return sentences + _left_out(one, words) + cut(row)
+    return sentences + _left_out(inspection, words) + cut(row)
 
 
-def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
+def _left_out(inspection: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
     """What becomes of the answer without the words that matter most, and how far gradient × input agrees."""
     from weft.reports.inspect_facts import agreement, change_without
 
@@ -228,10 +228,10 @@ def _left_out(one: Inspection, words: Sequence[tuple[str, Word]]) -> list[str]:
     ranked = sorted(drops, key=lambda item: -abs(item[1]))[:_TOP]
     if not ranked:
         return []
-    together = f" ({one.left_out_together} words at a time)" if one.left_out_together > 1 else ""
-    named = ", ".join(f"{name} {change_without(one, drop)}" for name, drop in ranked)
-    what = "probability" if one.explained else "score"
-    return [f"change of the {what} when left out{together}: {named}", *agreement(one)]
+    together = f" ({inspection.left_out_together} words at a time)" if inspection.left_out_together > 1 else ""
+    named = ", ".join(f"{name} {change_without(inspection, drop)}" for name, drop in ranked)
+    what = "probability" if inspection.explained else "score"
+    return [f"change of the {what} when left out{together}: {named}", *agreement(inspection)]
 
 
 def _name(name: str, word: Word, key: str) -> str:

@@ -27,10 +27,10 @@ def choose_device(wanted: Device = "auto") -> torch.device:
     """The device asked for; `auto` is a GPU where there is one."""
     import torch
 
-    found = torch.cuda.is_available()
-    if wanted == "cuda" and not found:
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
         raise ConfigError("--device cuda was asked for, but torch sees no GPU here; use --device cpu or auto")
-    return torch.device("cuda" if found and wanted != "cpu" else "cpu")
+    return torch.device("cuda" if available and wanted != "cpu" else "cpu")
 
 
 @cache

@@ -128,14 +128,14 @@ class TextEncoder:
 
     def embed_with(self, texts: Iterable[Text], options: EmbedOptions) -> Vectors | list[TextVectors]:
         """As `embed`, with its keywords as one value; to be called by what a user calls."""
-        found = list(self.stream(texts, options))
-        cut = sum(one.dropped > 0 for one in found)
+        vectors = list(self.stream(texts, options))
+        cut = sum(text.dropped > 0 for text in vectors)
         if cut:
-            warnings.warn(truncation_notice(cut, len(found), self.limit(options)), TruncationWarning, stacklevel=3)
+            warnings.warn(truncation_notice(cut, len(vectors), self.limit(options)), TruncationWarning, stacklevel=3)
         if options.level != "sentence":
-            return found
+            return vectors
         width = self.encoder.config.hidden_size
-        return np.concatenate([one.vectors for one in found]) if found else np.zeros((0, width), np.float32)
+        return np.concatenate([text.vectors for text in vectors]) if vectors else np.zeros((0, width), np.float32)
 
     def stream(self, texts: Iterable[Text], options: EmbedOptions | None = None) -> Iterator[TextVectors]:
         """One `TextVectors` per text, in order, holding a window of texts in memory at a time."""
@@ -172,13 +172,13 @@ class TextEncoder:
             raise DataError("a text has no tokens: it is empty, and this tokenizer adds no special tokens")
         done: list[TextVectors | None] = [None] * len(rows)
         device = next(self.encoder.parameters()).device
-        for places in batches_by_length([len(row) for row in rows], _BATCH_TOKENS):
-            chosen = [rows[place] for place in places]
+        for indices in batches_by_length([len(row) for row in rows], _BATCH_TOKENS):
+            chosen = [rows[index] for index in indices]
             batch = pack([row.ids for row in chosen], [row.segments for row in chosen]).to(device)
             states = average_layers(self.encoder, batch, options.layers)
-            for place, vectors in zip(places, describe(states, chosen, options), strict=True):
-                done[place] = vectors
-        return (one for one in done if one is not None)
+            for index, vectors in zip(indices, describe(states, chosen, options), strict=True):
+                done[index] = vectors
+        return (vectors for vectors in done if vectors is not None)
 
 
 def load_encoder(
@@ -227,27 +227,27 @@ def describe(states: States, rows: Sequence[TokenizedRow], options: EmbedOptions
     """The vectors asked for, row by row."""
     if options.level == "sentence":
         pooled = to_array(states.mean() if options.pooling == "mean" else states.first(), options.normalize)
-        for place, row in enumerate(rows):
-            yield TextVectors(pooled[place : place + 1], [], row.dropped)
+        for index, row in enumerate(rows):
+            yield TextVectors(pooled[index : index + 1], [], row.dropped)
         return
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         groups = row.word_groups() if options.level == "word" else token_groups(row)
-        vectors = mean_of_groups(states.row(place), [places for _, _, places in groups])
+        vectors = mean_of_groups(states.row(index), [positions for _, _, positions in groups])
         yield TextVectors(to_array(vectors, options.normalize), [(s, e) for s, e, _ in groups], row.dropped)
 
 
 def token_groups(row: TokenizedRow) -> list[tuple[int, int, list[int]]]:
-    """Start, end and place of every token that is not special."""
+    """Start, end and position of every token that is not special."""
     positions = np.flatnonzero(row.texts >= 0).tolist()
     return [(*row.offsets[position].tolist(), [position]) for position in positions]
 
 
 def mean_of_groups(states: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
-    """The mean state of each group of places, (groups, H)."""
-    places = torch.tensor([place for group in groups for place in group], dtype=torch.long)
+    """The mean state of each group of positions, (groups, H)."""
+    positions = torch.tensor([position for group in groups for position in group], dtype=torch.long)
     sizes = torch.tensor([len(group) for group in groups], dtype=torch.long)
     owner = torch.arange(len(groups)).repeat_interleave(sizes).to(states.device)
-    total = states.new_zeros(len(groups), states.shape[1]).index_add(0, owner, states[places])
+    total = states.new_zeros(len(groups), states.shape[1]).index_add(0, owner, states[positions])
     return total / sizes.unsqueeze(1).to(total)
 
 

@@ -108,14 +108,14 @@ def tokenize_rows(network: Network, rows: Mapping[str, Sequence[Example]]) -> It
 
 def with_same_texts(rows: Mapping[str, Sequence[Example]]) -> list[list[str]]:
     """The tasks in groups whose rows hold the same texts in the same order; rows of raw text are alone."""
-    found: list[list[str]] = []
+    alike_tasks: list[list[str]] = []
     for task, examples in rows.items():
-        alike = next((tasks for tasks in found if _same_texts(rows[tasks[0]], examples)), None)
+        alike = next((tasks for tasks in alike_tasks if _same_texts(rows[tasks[0]], examples)), None)
         if alike is None:
-            found.append([task])
+            alike_tasks.append([task])
         else:
             alike.append(task)
-    return found
+    return alike_tasks
 
 
 def _same_texts(some: Sequence[Example], others: Sequence[Example]) -> bool:
@@ -202,7 +202,7 @@ def calibrate(
 
 def measure_baselines(target: FittedTarget, train: Dataset, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
     """What the commonest answer and a method without an encoder reach, by metric."""
-    golds = [one.gold for one in rows]
+    golds = [row.gold for row in rows]
     found = {"majority": target.majority(train, rows)}
     if target.has_baseline:
         found[target.baseline_name] = target.baseline(train, rows)

@@ -67,8 +67,8 @@ def without(input: Input, text: int, start: int, end: int) -> Variant:
         end = len(whole) - len(whole[end:].lstrip())
     texts = (*input.texts[:text], whole[:start] + whole[end:], *input.texts[text + 1 :])
 
-    def moved(place: int) -> int:
-        return min(place, start) if place < end else place - (end - start)
+    def moved(index: int) -> int:
+        return min(index, start) if index < end else index - (end - start)
 
     spans = [(moved(first), moved(stop)) for first, stop in input.words or ()]
     words = None if input.words is None else tuple((first, stop) for first, stop in spans if first < stop)

@@ -167,22 +167,22 @@ def groups(
 
 @torch.inference_mode()
 def score(network: Network, tokenized: Mapping[str, Sequence[TokenizedExample]]) -> dict[str, Scores]:
-    """The scores of tasks that read the same tokens, in the order of the readings."""
+    """The scores of tasks that read the same tokens, in the order of the examples."""
     first = next(iter(tokenized.values()))
     device = next(network.parameters()).device
     parts: dict[str, list[Scores]] = {task: [] for task in tokenized}
     order: list[int] = []
-    for places in batches_by_length([one.tokens for one in first], _BATCH_TOKENS):
+    for indices in batches_by_length([example.tokens for example in first], _BATCH_TOKENS):
         batches = {
-            task: network.collate(task, [some[place] for place in places]).to(device)
-            for task, some in tokenized.items()
+            task: network.collate(task, [examples[index] for index in indices]).to(device)
+            for task, examples in tokenized.items()
         }
         for task, scores in network.scores(batches).items():
             check_finite(task, scores)
-            some = [tokenized[task][place] for place in places]
-            parts[task].append(network.targets[task].compact(scores.detached(), some))
-        order += places
-    return {task: Scores.join(found, order) for task, found in parts.items()}
+            examples = [tokenized[task][index] for index in indices]
+            parts[task].append(network.targets[task].compact(scores.detached(), examples))
+        order += indices
+    return {task: Scores.join(scores_of_batches, order) for task, scores_of_batches in parts.items()}
 
 
 def check_finite(task: str, scores: Scores) -> None:
