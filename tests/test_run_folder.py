@@ -218,9 +218,13 @@ def test_a_signal_that_comes_while_something_is_written_is_taken_all_the_same() 
     def busy() -> None:
         raise RuntimeError("reentrant call")
 
-    with Interruption(busy) as interruption:
-        signal.raise_signal(signal.SIGTERM)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # which by itself would end the tests
+    try:
+        with Interruption(busy) as interruption:
+            signal.raise_signal(signal.SIGTERM)
         assert interruption.asked == signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_config_that_is_no_file_is_resumed_from_python() -> None:
