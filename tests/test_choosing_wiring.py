@@ -18,7 +18,7 @@ from weft.model.evaluate import TaskResult
 from weft.model.network import Network
 from weft.targets import Measures
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import dev
+from weft.training import dev_rows as dev
 from weft.training.interrupt import Interrupted
 
 Course = dict[str, list[float]]

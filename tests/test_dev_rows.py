@@ -17,7 +17,7 @@ from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import dev
+from weft.training import dev_rows as dev
 
 ROWS, DEV = 6, 9
 

@@ -19,8 +19,8 @@ from weft.model.predict import predict
 from weft.spec import parse
 from weft.targets.relations import FittedRelations, RelationsTarget
 from weft.tasks import Task
-from weft.training.compatibility import check_sources
 from weft.training.faults import Faults
+from weft.training.mismatches import check_sources
 from weft.training.progress import Callback
 from weft.training.reading import read_examples
 

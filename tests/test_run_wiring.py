@@ -309,7 +309,7 @@ def test_the_watcher_is_told_what_a_method_adds_and_that_measuring_takes_time(me
 
 
 def test_weights_of_a_task_alone_are_calibrated_by_its_dev_rows(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.training import dev
+    from weft.training import dev_rows as dev
 
     values = iter([(0.9, 0.1), (0.1, 0.9)])
 

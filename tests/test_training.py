@@ -264,7 +264,7 @@ def test_a_run_stops_when_it_no_longer_gets_better(run: Train) -> None:
 def test_dev_rows_limits_only_what_is_looked_at_after_each_epoch(
     run: Train, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.training import dev
+    from weft.training import dev_rows as dev
 
     seen: list[int] = []
     real = dev.evaluate

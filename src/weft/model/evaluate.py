@@ -24,8 +24,8 @@ from weft.model.network import Network
 from weft.model.predict import WINDOW, groups, score
 from weft.targets import FittedTarget, Measures
 from weft.tensors import Scores
+from weft.tokenization.cache import SharedTokenizer
 from weft.tokenization.examples import TokenizedExample
-from weft.tokenization.shared import SharedTokenizer
 
 TokenizedGroup = Mapping[str, Sequence[TokenizedExample]]  # the same rows for tasks that may share a pass
 ScoredWindow = tuple[str, Scores, Sequence[TokenizedExample]]  # a task, raw scores of some rows, and what these are

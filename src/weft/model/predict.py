@@ -16,8 +16,8 @@ from weft.errors import DataError, EmptyTextWarning, TruncationWarning, WeftErro
 from weft.model.inputs import FLAGS, Inputs, lacking_spans
 from weft.model.network import Network
 from weft.tensors import Scores, batches_by_length
+from weft.tokenization.cache import SharedTokenizer
 from weft.tokenization.examples import TokenizedExample
-from weft.tokenization.shared import SharedTokenizer
 from weft.tokenization.tokenizer import Tokenizer
 
 WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch

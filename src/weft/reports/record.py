@@ -30,7 +30,7 @@ from pydantic import (
 
 from weft.errors import CheckpointError
 from weft.metrics.sections import Section, section_from
-from weft.reports.details import sections_from
+from weft.reports.version1 import sections_from
 
 VERSION = 2  # of the layout of report.json
 BASELINES = {"tfidf": "TF-IDF", "lookup": "lookup"}  # beside the majority class: how people call them

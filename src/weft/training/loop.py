@@ -15,7 +15,7 @@ from weft.model.evaluate import overall
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
-from weft.training.dev import BestWeights, DevRows
+from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.gradients import compare_gradients
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.phase import PhaseRun

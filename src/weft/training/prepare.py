@@ -30,8 +30,8 @@ from weft.model.network import Network, network_shape
 from weft.targets import FittedTarget
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.compatibility import check_heads, check_losses, check_sources
 from weft.training.faults import Faults
+from weft.training.mismatches import check_heads, check_losses, check_sources
 from weft.training.task_data import TaskData, read_task_data
 
 Reading = Callable[[], AbstractContextManager[Callable[[int], None]]]  # told how many bytes are tokenized

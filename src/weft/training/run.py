@@ -41,7 +41,7 @@ from weft.reports.record import (
 )
 from weft.reports.run_page import render
 from weft.training.accelerator import Hardware, choose_precision
-from weft.training.dev import BestWeights, DevRows
+from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
 from weft.training.initial import set_initial_values
 from weft.training.loop import Loop
