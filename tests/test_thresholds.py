@@ -23,7 +23,7 @@ from weft.data.predictions import (
     SpansPrediction,
 )
 from weft.data.records import Example, Input
-from weft.model.evaluate import TaskResult, overall
+from weft.model.evaluate import TaskResult
 from weft.targets import FittedTarget, Measures
 from weft.targets.base.annotations import as_prediction
 from weft.targets.label import FittedLabel, LabelTarget
@@ -36,7 +36,7 @@ from weft.targets.tags import BioTarget, TagsTarget
 from weft.tensors import Scores
 from weft.tokenization.examples import read_words
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.selection import gain_of, thin_out, with_floor
+from weft.training.selection import gain_of, overall, thin_out, with_floor
 
 YES_NO = FittedLabel(LabelTarget(), ("no", "yes"), (1, 1))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from weft.corpus.vocabulary_stats import Measured
     from weft.tokenization.tokenizer import Tokenizer
 
 
@@ -107,21 +108,29 @@ def _learn(
     finally:
         clock.stop()
     save_vocabulary(tokenizer, target)
-    sample = measure(tokenizer, files, column)
+    counts = {"texts read": f"{texts:,}", "words read": f"{words:,}"}
+    _print_vocabulary(tokenizer.size, size, kind, min_frequency, counts, measure(tokenizer, files, column))
+    console.print(f"tokenizer: {target}", markup=False, soft_wrap=True)
+    return tokenizer
+
+
+def _print_vocabulary(
+    pieces: int, wanted: int, kind: str, min_frequency: int, counts: dict[str, str], sample: Measured
+) -> None:
+    """What was learned from how much, and how it cuts the texts."""
+    from weft.cli.screen import console
+
     rows = {
         "kind": kind,
-        "pieces": f"{tokenizer.size:,}" + (f" (of {size:,} asked for)" if tokenizer.size < size else ""),
-        "texts read": f"{texts:,}",
-        "words read": f"{words:,}",
+        "pieces": f"{pieces:,}" + (f" (of {wanted:,} asked for)" if pieces < wanted else ""),
+        **counts,
         "tokens per word": f"{sample.tokens / max(1, sample.words):.2f}",
         "unknown tokens": f"{sample.unknown / max(1, sample.tokens):.2%}",
     }
     _print_table(rows, "vocabulary")
-    if tokenizer.size < size:
+    if pieces < wanted:
         reason = "hardly need more" if kind == "unigram" else f"have no more that occur {min_frequency} times"
         console.print(f"The texts {reason}: there are fewer pieces than asked for.", style="yellow", soft_wrap=True)
-    console.print(f"tokenizer: {target}", markup=False, soft_wrap=True)
-    return tokenizer
 
 
 def _show_words(tokenizer: Tokenizer, words: str) -> None:

@@ -207,8 +207,3 @@ def measure_baselines(target: FittedTarget, train: Dataset, rows: Sequence[Examp
     if target.has_baseline:
         found[target.baseline_name] = target.baseline(train, rows)
     return {name: target.measure(golds, predictions, intervals=False).scores for name, predictions in found.items()}
-
-
-def overall(results: Mapping[str, TaskResult]) -> float:
-    """The mean gain over each task's own majority baseline; never a mean of unlike metrics."""
-    return sum(result.gain for result in results.values()) / len(results)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from weft.data.atomic import write_atomically
 from weft.errors import ConfigError
-from weft.model.evaluate import overall
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
@@ -21,6 +20,7 @@ from weft.training.interrupt import Interrupted, Interruption
 from weft.training.phase import PhaseRun
 from weft.training.plan import PhasePlan
 from weft.training.progress import Callback
+from weft.training.selection import overall
 from weft.training.state import StateFolder, TrainingState
 from weft.training.stopping import EarlyStopping
 from weft.training.task_batches import TaskBatches
