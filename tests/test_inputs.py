@@ -15,9 +15,11 @@ import torch
 import weft
 from weft.data import formats
 from weft.data.formats import Row
+from weft.data.records import Example
 from weft.model import inputs as door
 from weft.model import predict as prediction
 from weft.model.embed import load_encoder
+from weft.model.evaluate import with_same_texts
 from weft.model.folder import save_network
 from weft.model.network import Network
 from weft.spec import parse
@@ -199,6 +201,14 @@ def test_python_opens_a_file_once_that_several_tasks_are_measured_on(
 ) -> None:
     weft.Model(network).evaluate({"fox": rows, "size": str(rows), "drugs": rows})
     assert opened == [rows]
+
+
+def test_only_tasks_with_the_same_texts_in_the_same_order_are_measured_together() -> None:
+    def rows(*texts: str) -> list[Example]:
+        return [Example((text,), "a", line) for line, text in enumerate(texts, 2)]
+
+    parts = {"one": rows("x", "y"), "same": rows("x", "y"), "turned": rows("y", "x"), "more": rows("x", "y", "z")}
+    assert with_same_texts(parts) == [["one", "same"], ["turned"], ["more"]]
 
 
 def test_tasks_measured_on_the_same_texts_share_tokens_and_passes(
