@@ -32,12 +32,9 @@ class Answer:
     truncated: frozenset[str]  # tasks whose text was longer than they read
     empty: frozenset[str]  # tasks whose text, or one of whose two texts, has no tokens
 
-    def flags(self, task: str | None = None) -> dict[str, bool]:
-        """Whether a text was cut and whether there was nothing to read, for a task or for any."""
-        return {name: bool(tasks) if task is None else task in tasks for name, tasks in self._flagged().items()}
-
-    def _flagged(self) -> dict[str, frozenset[str]]:
-        return dict(zip(FLAGS, (self.truncated, self.empty), strict=True))
+    def flags(self) -> dict[str, bool]:
+        """Whether a text was cut and whether there was nothing to read, for any of the tasks."""
+        return dict(zip(FLAGS, (bool(self.truncated), bool(self.empty)), strict=True))
 
 
 @dataclass
@@ -201,8 +198,8 @@ def by_task(answer: Answer, scores: bool) -> dict[str, Any]:
 
 
 def of_task(answer: Answer, task: str, scores: bool) -> PlainPrediction:
-    """One task's answer to a row with its flags; a list is given without, see `Model.predict`."""
-    return answer.predictions[task].to_dict(scores, answer.flags(task))
+    """The answer to a row that one task was asked about, with its flags; a list has none, see `Model.predict`."""
+    return answer.predictions[task].to_dict(scores, answer.flags())
 
 
 def predict_rows(
