@@ -26,6 +26,7 @@ from weft.model.network import Network
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import progress, run
 from weft.training.accelerator import Hardware
+from weft.training.phase import count_trainable
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.task_data import load_data
 
@@ -257,6 +258,9 @@ def test_the_report_says_what_was_done(place: Place, measured: Recorder) -> None
         "width": 16,
         "parameters": sum(p.numel() for p in network.encoder.parameters()),
     }
+    whole = sum(p.numel() for p in network.parameters())
+    assert report["added_parameters"] == whole - report["encoder"]["parameters"] > 0
+    assert report["trained_parameters"] == whole
     plain = ("seed", "conditioning", "device", "precision", "stopped", "data")
     assert {key: report[key] for key in plain} == {
         "seed": 3,
@@ -508,3 +512,13 @@ def test_what_cannot_be_is_refused_and_what_is_just_possible_is_not(key: str, fi
     parse_experiment(with_value(fine))
     with pytest.raises(ConfigError, match=f"{section}|there is no task"):
         parse_experiment(with_value(wrong))
+
+
+def test_the_parameters_that_learn_are_those_of_the_phase_that_trains_most(place: Place, measured: Recorder) -> None:
+    network = load_network(place.folder / "measured")
+    network.requires_grad_(False)
+    every = sum(p.numel() for p in network.parameters())
+    encoder = sum(p.numel() for p in network.encoder.parameters())
+    assert count_trainable(network, ["all", 0]) == every
+    assert count_trainable(network, [0]) == every - encoder
+    assert not any(p.requires_grad for p in network.parameters())

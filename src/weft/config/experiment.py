@@ -145,3 +145,9 @@ class Experiment(Spec):
         if unknown:
             raise ValueError(f"there is no task {', '.join(unknown)}; the tasks are: {', '.join(self.tasks)}")
         return self
+
+    @property
+    def trained_layers(self) -> tuple[TrainLayers, ...]:
+        """How much of the encoder learns, phase by phase."""
+        layers = [phase.train_layers for phase in self.phases or (Phase(),)]
+        return tuple(self.encoder.train_layers if choice is None else choice for choice in layers)

@@ -232,6 +232,8 @@ class RunRecord(Part):
     seed: int | None = None
     encoder: EncoderRecord | None = None
     conditioning: str | None = None
+    added_parameters: int | None = None  # beside the encoder's: heads and conditioning
+    trained_parameters: int | None = None  # in the phase that trains most of them
     device: str | None = None
     precision: str | None = None
     seconds: Number = None

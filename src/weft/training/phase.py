@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -159,3 +159,15 @@ def set_trainable(network: Network, layers: TrainLayers) -> None:
     blocks = list(encoder.blocks)
     for block in blocks[max(0, len(blocks) - layers) :]:
         block.requires_grad_(True)
+
+
+def count_trainable(network: Network, layers: Iterable[TrainLayers]) -> int:
+    """How many parameters learn where most of the encoder's do; it is left to train as it did before."""
+    before = {name: parameter.requires_grad for name, parameter in network.named_parameters()}
+    counts = []
+    for choice in layers:
+        set_trainable(network, choice)
+        counts.append(sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad))
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(before[name])
+    return max(counts)

@@ -44,10 +44,12 @@ def plan_phases(experiment: Experiment, batches: Mapping[str, int]) -> list[Phas
     Args:
         batches: how many batches one pass over the rows of each task has.
     """
-    return [_plan(phase, experiment, batches) for phase in experiment.phases or (Phase(),)]
+    phases = experiment.phases or (Phase(),)
+    layers = experiment.trained_layers
+    return [_plan(phase, experiment, batches, choice) for phase, choice in zip(phases, layers, strict=True)]
 
 
-def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int]) -> PhasePlan:
+def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], layers: TrainLayers) -> PhasePlan:
     settings = experiment.training
     tasks = phase.tasks or tuple(experiment.tasks)
     rate = phase.learning_rate or settings.learning_rate
@@ -55,7 +57,7 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int]) -> P
     return PhasePlan(
         tasks=tasks,
         orders=_orders(phase, experiment, [batches[name] for name in tasks]),
-        train_layers=phase.train_layers if phase.train_layers is not None else experiment.encoder.train_layers,
+        train_layers=layers,
         learning_rate=rate,
         head_learning_rate=phase.head_learning_rate or settings.head_learning_rate or rate,
         weight_decay=settings.weight_decay,

@@ -45,6 +45,7 @@ from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
 from weft.training.initial import set_initial_values
 from weft.training.loop import Loop
+from weft.training.phase import count_trainable
 from weft.training.plan import plan_phases
 from weft.training.prepare import prepare
 from weft.training.progress import Callback, ProgressCallback
@@ -270,6 +271,7 @@ class Run:
     def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
         """Everything a report shows, without any text of the users' but for those the config asks for."""
         config, choice = network.encoder.config, self.experiment.encoder
+        encoder_parameters = sum(p.numel() for p in network.encoder.parameters())
         return RunRecord(
             weft=version("weft"),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -278,9 +280,11 @@ class Run:
                 name=choice.name if choice.scratch is None else "from scratch",
                 layers=config.num_hidden_layers,
                 width=config.hidden_size,
-                parameters=sum(p.numel() for p in network.encoder.parameters()),
+                parameters=encoder_parameters,
             ),
             conditioning=network.conditioning.to_dict()["kind"],
+            added_parameters=sum(p.numel() for p in network.parameters()) - encoder_parameters,
+            trained_parameters=count_trainable(self.network, self.experiment.trained_layers),
             device=str(self.hardware.device),
             precision=self.hardware.precision,
             seconds=state.seconds,
