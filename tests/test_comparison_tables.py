@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import CheckpointError, DataError
-from weft.reports.comparison_csv import Rows, read_rows, write_rows
+from weft.reports.comparison_csv import read_csv, write_csv
 from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, PairRecord, read_comparison
 
 FIRST_COLUMNS = "task,variant,size,seeds,metric,mean,low,high,difference,p,verdict,seconds,parameters,"
@@ -22,65 +22,65 @@ def two_variants() -> ComparisonRecord:
             **({} if base else {"difference": -0.0125, "difference_low": -0.02, "difference_high": -0.001, "p": 0.03}),
             verdict="" if base else "worse", seconds=12.5, parameters=1539, trained_parameters=22713216, rows=500,
             lower_is_better=metric == "mse", equivalence=0.004, is_base=base,
+            **({} if base else {"p_seeds": 0.0078125, "p_crossed": 0.03, "p_rows": 0.001}),
         )
         for task, metric in (("urgency", "f1_macro"), ("alike", "mse"))
         for variant, base in (("plain", True), ('a, "b"\nc', False))
         for size in (50, None)
     ]  # fmt: skip
     baselines = {"urgency": {"majority": 0.25, "tfidf": 0.7}, "alike": {"majority": 1.5}}
-    return ComparisonRecord(cells=tuple(cells), baselines=baselines, quick=True, seeds=tuple(range(8)))
+    return ComparisonRecord(cells=tuple(cells), baselines=baselines, quick=True, unfinished=3, seeds_needed=9)
 
 
-def test_a_csv_reads_back_as_the_cells_to_six_digits_with_baselines_and_marks() -> None:
+def test_a_csv_reads_back_as_the_record_to_six_digits_with_baselines_and_marks() -> None:
     record = two_variants()
-    rows = read_rows(write_rows(record))
-    rounded = [cell.model_copy(update={"mean": 0.812346}) for cell in record.cells]
-    assert rows == Rows(tuple(rounded), record.baselines, quick=True)
-    assert read_rows(write_rows(record.model_copy(update={"quick": False, "unfinished": 2}))).unfinished
+    rounded = tuple(cell.model_copy(update={"mean": 0.812346}) for cell in record.cells)
+    assert read_csv(write_csv(record)) == record.model_copy(update={"cells": rounded})
 
 
 def test_a_csv_begins_with_the_columns_that_others_rely_on_and_has_the_same_bytes_each_time() -> None:
-    text = write_rows(two_variants())
+    text = write_csv(two_variants())
     assert text.startswith(FIRST_COLUMNS)
     assert text.splitlines()[1].startswith("urgency,plain,50,8,f1_macro,0.812346,0.79,0.83,,,,12.5,1539,")
     again = ComparisonRecord.from_dict(json.loads(json.dumps(two_variants().to_dict())))
-    assert write_rows(again) == text
+    assert write_csv(again) == text
     assert "\r" not in text
 
 
 def test_zero_has_no_minus_and_a_number_that_is_not_finite_is_left_empty() -> None:
     cell = CellRecord(task="a", variant="b", mean=float("nan"), difference=-0.0)
-    assert write_rows(ComparisonRecord(cells=(cell,))).splitlines()[1].startswith("a,b,all,0,,,,,0,")
+    assert write_csv(ComparisonRecord(cells=(cell,))).splitlines()[1].startswith("a,b,all,0,,,,,0,")
 
 
 @pytest.mark.parametrize(
     ("column", "words", "said"),
     [
-        ("mean", "secret words", "a text of 12 characters is not a number or nothing"),
-        ("seeds", "-1", "a text of 2 characters is not a whole number from 0"),
-        ("size", "some", "a text of 4 characters is not a whole number, or 'all'"),
-        ("verdict", "best", "nothing or one of better, worse, equivalent, cannot tell"),
-        ("equivalence", "nan", "is not a number"),
-        ("lower_is_better", "lower", "is not yes or no"),
+        ("mean", "secret words", "unable to parse string as a number"),
+        ("seeds", "2.5", "unable to parse string as an integer"),
+        ("verdict", "best", "Input should be '', 'better', 'worse', 'equivalent' or 'cannot tell'"),
+        ("lower_is_better", "secret", "unable to interpret input"),
+        ("unfinished", "secret", "unable to parse string as an integer"),
+        ("baseline_tfidf", "secret", "unable to parse string as a number"),
     ],
 )
 def test_a_csv_that_cannot_be_read_is_refused_by_line_and_column_without_its_words(
     column: str, words: str, said: str
 ) -> None:
-    lines = write_rows(two_variants()).splitlines()
+    lines = write_csv(two_variants()).splitlines()
     at = lines[0].split(",").index(column)
     cells = lines[1].split(",")
     lines[1] = ",".join([*cells[:at], words, *cells[at + 1 :]])
     with pytest.raises(DataError) as caught:
-        read_rows("\n".join(lines), "x.csv")
-    assert str(caught.value).startswith(f"x.csv, line 2, column {column!r}: ")
+        read_csv("\n".join(lines), "x.csv")
+    assert str(caught.value).startswith("x.csv, line 2, ")
+    assert f"column {column.removeprefix('baseline_')!r}: " in str(caught.value)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
 def test_a_csv_of_something_else_is_refused_by_the_columns_it_lacks() -> None:
-    with pytest.raises(DataError, match=r"x\.csv, line 1: the columns variant, size, .* mark are missing"):
-        read_rows("task,text\na,b\n", "x.csv")
+    with pytest.raises(DataError, match=r"x\.csv, line 1: the columns variant, size, .* unfinished are missing"):
+        read_csv("task,text\na,b\n", "x.csv")
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
