@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from weft.model.network import Network
 from weft.reports.inspect_facts import agreement
 from weft.reports.inspect_page import render_attention
 from weft.spec import parse
+from weft.targets import FittedTarget
+from weft.targets.label import FittedLabel
 from weft.tasks import Task
 
 TEXT = "the quick brownfox  jumps, don't!"
@@ -145,7 +147,7 @@ def test_nothing_is_said_where_nobody_asked_or_nothing_was_given(network: Networ
     unasked = inspect(network, "size", (TEXT,), leave_words_out=False)
     assert [word.left_out for word in unasked.words] == [None] * len(unasked.words)
     assert unasked.agreement is None
-    assert "left out" not in render_attention([[unasked]], ["model"])
+    assert "Leave one word out" not in render_attention([[unasked]], ["model"])
     assert inspect(network, "size", ("",)).words == []
     network.targets["spans"], kept = replace(network.targets["spans"], threshold=1.1), network.targets["spans"]
     nothing = inspect(network, "spans", ("the fox jumps",))
@@ -211,3 +213,24 @@ def test_how_far_the_two_agree_is_one_plain_sentence(drops: tuple[float, ...], s
     assert said.startswith(sentence)
     assert ("trust" in said) == ("contradicts" in sentence)
     assert sentence in render_attention([[found]], ["model"])
+
+
+def test_a_kind_that_explains_without_weighing_answers_is_inspected_without_that(network: Network) -> None:
+    @dataclass(frozen=True)
+    class Explaining(FittedLabel):
+        support = FittedTarget.support
+        label_loss = FittedTarget.label_loss
+
+    fitted = network.targets["size"]
+    plain = Explaining(**{part.name: getattr(fitted, part.name) for part in fields(fitted) if part.init})
+    own = Network(network.encoder, network.tokenizer, network.tasks, {**network.targets, "size": plain}).eval()
+    found = inspect(own, "size", (TEXT,))
+    assert {word.left_out for _, _, word in words_of(found)} == {None}
+    assert any(word.attribution for _, _, word in words_of(found))
+    assert "Leave one word out" not in render_attention([[found]], ["m"])
+    assert plain.label_loss(torch.ones(3, 3)).item() == 0
+
+
+def test_a_kind_that_does_not_say_where_it_cuts_a_text_is_inspected_as_far_as_one_row_goes(network: Network) -> None:
+    with pytest.raises(weft.ConfigError, match="'classification' does not say where it cuts a long text"):
+        network.tasks["size"].windows(network.tokenizer.encode(["fox"], max_length=8)[0], 8)

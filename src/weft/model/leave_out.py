@@ -20,7 +20,7 @@ PlacedWord = tuple[int, int, int]  # the number of its text, and its characters 
 class LeftOut:
     """How far an answer falls without each word, in the order of the words, negative where it rises."""
 
-    drops: list[float | None]  # None where nobody asked, or where there was nothing to lose
+    drops: list[float | None]  # None where nobody asked, there was nothing to lose, or the kind of answer cannot say
     together: int = 1  # words left out at a time
 
     @classmethod
@@ -51,12 +51,11 @@ def leave_out(network: Network, task: str, input: Input, words: Sequence[PlacedW
     if prediction.spans == ():
         return LeftOut.nothing(len(words))
     before = target.support(prediction, prediction, range(len(input.texts[0])))
-    after = [
-        target.support(prediction, other.predictions[task], variant.kept)
-        for other, variant in zip(others, variants, strict=True)
-    ]
-    drops = [before - support for group, support in zip(groups, after, strict=True) for _ in group]
-    return LeftOut(list(drops), together)
+    drops: list[float | None] = []
+    for group, variant, other in zip(groups, variants, others, strict=True):
+        after = target.support(prediction, other.predictions[task], variant.kept)
+        drops += [None if before is None or after is None else before - after] * len(group)
+    return LeftOut(drops, together)
 
 
 def without(input: Input, text: int, start: int, end: int) -> Variant:

@@ -204,9 +204,9 @@ class FittedTarget(ABC):
     def label_loss(self, scores: Tensor) -> Tensor:
         """The sum over labels of the loss of calling label i label i, from a head's scores of each label, (L, O).
 
-        Only for targets with `row_labels`.
+        Asked only of targets with `row_labels`; nothing where a kind does not say.
         """
-        raise NotImplementedError
+        return scores.new_zeros(())
 
     def explain(
         self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
@@ -228,13 +228,13 @@ class FittedTarget(ABC):
         """What is wrong with a prediction; None where it is right, or where answers are not just right or wrong."""
         return None
 
-    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
+    def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float | None:
         """How far another prediction says what this one says: the probability of it, or for numbers the number.
 
-        `other` is about a shortened text; `kept` says for each of its characters where it stood before. Only for
-        targets that can be explained.
+        `other` is about a shortened text; `kept` says for each of its characters where it stood before. None where the
+        kind does not say.
         """
-        raise NotImplementedError
+        return None
 
     def report_sections(self, measures: Measures) -> list[Section]:
         """What a report shows of its measures beside the scores, in order."""

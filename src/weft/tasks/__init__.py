@@ -10,13 +10,13 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 from torch import nn
 
-from weft.corpus.loading import CorpusFormat, CorpusLoader
+from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.data.cells import get_cell, get_text, is_blank
 from weft.data.dataset import Dataset, Splits
 from weft.data.formats import Row
 from weft.data.records import Example, Input
 from weft.encoder.encoder import Encoder
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.heads import Head
 from weft.heads.linear import Linear
 from weft.layers.features import Features
@@ -154,11 +154,27 @@ class Task(TaskFiles, root=True):
 
     def load(self, loader: CorpusLoader, base: Path, seed: int) -> Splits:
         """The rows of a kind with a `format`: to learn from, to choose by, and to report on."""
-        raise NotImplementedError
+        self.check_tokenizer(loader.tokenizer)
+        return loader.load(self.source(base), self._raw_format(), seed)
 
     def rows(self, loader: CorpusLoader, path: Path) -> Dataset:
-        """All rows of raw text to measure on, for a kind with a `format`."""
-        raise NotImplementedError
+        """All rows of a file, or of the files of a folder or pattern, to measure on, for a kind with a `format`."""
+        self.check_tokenizer(loader.tokenizer)
+        return loader.rows(path, self._raw_format())
+
+    def source(self, base: Path) -> CorpusSource:
+        """Where its raw text is."""
+        if self.train is None:
+            raise DataError("is required to train this task; name a file or a folder")
+        paths = {split: base / file for split, file in self.files().items()}
+        return CorpusSource(
+            paths["train"], paths.get("dev"), self.dev_share, paths.get("test"), self.fraction, self.limit
+        )
+
+    def _raw_format(self) -> CorpusFormat:
+        if self.format is None:
+            raise ConfigError(f"the kind {self.to_dict()['kind']!r} reads rows as they are written, and no raw text")
+        return self.format
 
     @abstractmethod
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
@@ -166,7 +182,8 @@ class Task(TaskFiles, root=True):
 
     def windows(self, whole: TokenizedRow, max_length: int) -> list[Window]:
         """The windows in which it reads a row that was tokenized without a limit, for kinds that read all of a text."""
-        raise NotImplementedError
+        kind = self.to_dict()["kind"]
+        raise ConfigError(f"the kind {kind!r} does not say where it cuts a long text; give a text that fits into a row")
 
     @abstractmethod
     def build_features(self, width: int) -> Features:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -16,13 +15,10 @@ from torch import nn
 
 from weft.corpus.corpus import special_ids
 from weft.corpus.documents import Documents
-from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
+from weft.corpus.loading import CorpusFormat
 from weft.corpus.masking import Masked, Unigrams
-from weft.corpus.rows import ResampledRows
-from weft.data.dataset import Splits
 from weft.data.records import Input
 from weft.encoder.encoder import Encoder
-from weft.errors import DataError
 from weft.heads.linear import Linear
 from weft.heads.vocabulary import VocabularyHead
 from weft.layers.features import Features
@@ -60,25 +56,6 @@ class CorpusTask(Task):
     """Column of the text, in tables."""
     max_length: Annotated[int, Field(ge=3)] | None = 128
     """Tokens per row."""
-
-    def load(self, loader: CorpusLoader, base: Path, seed: int) -> Splits:
-        """The rows to learn from, to choose by, and to report on."""
-        self.check_tokenizer(loader.tokenizer)
-        return loader.load(self.source(base), self.format, seed)
-
-    def rows(self, loader: CorpusLoader, path: Path) -> ResampledRows:
-        """All rows of a file, or of the files of a folder or pattern, to measure on."""
-        self.check_tokenizer(loader.tokenizer)
-        return loader.rows(path, self.format)
-
-    def source(self, base: Path) -> CorpusSource:
-        """Where its raw text is."""
-        if self.train is None:
-            raise DataError("is required to train this task; name a file or a folder")
-        paths = {split: base / file for split, file in self.files().items()}
-        return CorpusSource(
-            paths["train"], paths.get("dev"), self.dev_share, paths.get("test"), self.fraction, self.limit
-        )
 
     @property
     def format(self) -> CorpusFormat:
