@@ -327,3 +327,22 @@ def test_a_tokenizer_without_an_unknown_token_is_one_message_without_the_text() 
     with pytest.raises(CheckpointError, match=r"has no unknown token.*weft vocab") as caught:
         bare.encode(["patientword"], max_length=8)
     assert "patientword" not in str(caught.value)
+
+
+def test_a_tokenizer_that_fails_for_another_reason_is_not_said_to_lack_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        """As the library's, whose errors may quote the text: here a word that begins like the name of a token."""
+
+        def to_str(self) -> str:
+            return '{"model": {"unk_token": "[UNK]"}}'
+
+        def token_to_id(self, token: str) -> int | None:
+            return 0 if token == "[UNK]" else None
+
+        def encode_batch(self, texts: list[str], add_special_tokens: bool) -> None:
+            raise Exception("cannot encode 'unkindly'")
+
+    whole = Tokenizer(tokenizers.Tokenizer(tokenizers.models.WordLevel({"fox": 0}, unk_token="[UNK]")))
+    monkeypatch.setattr(whole, "backend", Failing())
+    with pytest.raises(CheckpointError, match="cannot encode this text; use another tokenizer"):
+        whole.encodings(["unkindly"])

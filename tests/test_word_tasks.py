@@ -208,6 +208,37 @@ def test_wrong_spans_that_a_row_is_asked_about_are_told_with_their_column(faults
     assert any("line 7, column 'spans': span 1 is [0, 99), but the" in one.message for one in found)
 
 
+@pytest.mark.parametrize(
+    ("task", "rows", "message"),
+    [
+        (DOG, [marked([n, 50 + n, "x"]) for n in range(3)], "column 'spans': a span lies beyond the characters of its"),
+        (DOG, [tagged(*"OOO"[n:]) for n in (1, 2, 3)], "column 'tags': there are not as many tags as tokens"),
+        (FLAT, [marked([n, 9, "x"], [n + 1, 8, "y"]) for n in range(3)], "column 'spans': two spans overlap"),
+        (
+            {"kind": "relations"},
+            [
+                {**marked([0, 2, "x"], [3, 5, "y"]), "relations": [[0, 1, "a"]] * n + [[0, n + 2, "a"]]}
+                for n in range(3)
+            ],
+            "column 'relations': a relation: head and tail must be indices",
+        ),
+        (
+            {"kind": "relations"},
+            [{**marked(*[[0, 2, "x"]] * n, [n, 50 + n, "x"]), "relations": []} for n in range(3)],
+            "column 'spans': a span lies beyond the characters of its text",
+        ),
+    ],
+    ids=["spans", "tags", "overlaps", "relations", "spans of relations"],
+)
+def test_rows_with_the_same_fault_are_told_once(
+    faults: Messages, task: dict[str, Any], rows: list[Row], message: str
+) -> None:
+    err, found = faults(task, rows)
+    assert f"train.jsonl, lines 1, 2, 3, {message}" in err
+    assert "(3 rows)" in err
+    assert sum(message in finding.message for finding in found) == 1
+
+
 def test_every_fault_of_a_file_is_told_at_once(faults: Messages) -> None:
     rows = [tagged("O", "I-wild", "O"), *TAGGED[:4], tagged("O"), {"tokens": [" "], "tags": ["O"]}, marked([3, 1, "x"])]
     err, found = faults(FOX, rows)
@@ -302,7 +333,7 @@ def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     rows = [row for row, _ in BROKEN]
     with pytest.raises(DataError) as caught:
         read_examples(parse(Task, task), write(tmp_path / "broken.jsonl", rows))
-    assert len(str(caught.value).splitlines()) == len(rows)
+    assert len(str(caught.value).splitlines()) == len(rows) - 1  # two have the same fault
     repairs = read_examples(parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
     assert [sorted(one.gold) for one in repairs] == [gold for _, gold in BROKEN]  # type: ignore[arg-type, type-var]
     assert [len(one.repairs) for one in repairs] == [1, 2, 1, 2, 1, 2]

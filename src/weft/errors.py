@@ -42,7 +42,10 @@ class ConfigError(WeftError):
 
 
 class DataError(WeftError):
-    """Input that cannot be read, with its file, line and column."""
+    """Input that cannot be read, with its file, line and column.
+
+    `general` is the message without what holds for this row alone, so that rows with the same fault can be counted.
+    """
 
     def __init__(
         self,
@@ -51,8 +54,10 @@ class DataError(WeftError):
         file: str | Path | None = None,
         line: int | None = None,
         column: str | None = None,
+        general: str | None = None,
     ) -> None:
         self.message, self.file, self.line, self.column = message, file, line, column
+        self.general = message if general is None else general
         parts = [
             str(file) if file is not None else "",
             f"line {line}" if line is not None else "",
@@ -63,12 +68,23 @@ class DataError(WeftError):
 
     def in_file(self, file: str | Path) -> DataError:
         """The same error, of a row whose file is known now."""
-        return DataError(self.message, file=file, line=self.line, column=self.column)
+        return DataError(self.message, file=file, line=self.line, column=self.column, general=self.general)
 
     def named(self, tasks: Sequence[str]) -> DataError:
         """The same error with the tasks that it keeps from being answered."""
         message = f"{self.message} (read by the task {', '.join(tasks)})"
         return DataError(message, file=self.file, line=self.line, column=self.column)
+
+
+class CellError(ValueError):
+    """What is wrong with the words, spans or relations of a cell, one of them by its number; `general` of any of them.
+
+    Whoever knows the row makes a DataError of it.
+    """
+
+    def __init__(self, message: str, general: str | None = None) -> None:
+        self.general = message if general is None else general
+        super().__init__(message)
 
 
 class RenamedKeysWarning(UserWarning):

@@ -10,10 +10,12 @@ from typing import Any
 from weft.data.bio import spans_of_tags, tags_of_spans
 from weft.data.overlaps import best_disjoint
 from weft.data.records import Input, Relation, Span
+from weft.errors import CellError
 
 ONE_LABEL = "span"  # of spans that are only marked, not named
 _FORM = '[start, end, label] or {"start", "end", "label"}'
 _BESIDE = {"start", "end", "text", "score"}  # keys of a span that is only marked
+_OVERLAP = ', which this task cannot say; use kind = "spans" without flat, or repair = true to keep the longer ones'
 _PAIR_FORM = '[head, tail, label] or {"head", "tail", "label"}'
 
 
@@ -22,7 +24,10 @@ def read_tags(cell: Any, input: Input, plain: bool) -> tuple[Span, ...]:
     words = _words(input)
     tags = _tags(cell)
     if len(tags) != len(words):
-        raise ValueError(f"there are {len(words)} tokens, but {len(tags)} tags; each token needs one tag")
+        raise CellError(
+            f"there are {len(words)} tokens, but {len(tags)} tags; each token needs one tag",
+            "there are not as many tags as tokens; each token needs one tag",
+        )
     if plain:
         return tuple((start, end, tag) for (start, end), tag in zip(words, tags, strict=True))
     spans, _ = spans_of_tags(tags)
@@ -37,14 +42,24 @@ def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
 def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """The same, as they are listed."""
     if not isinstance(cell, list | tuple):
-        raise ValueError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
+        raise CellError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
     unit, size = _unit(input)
     spans = [_parts(span, number) for number, span in enumerate(cell, 1)]
     for number, (start, end, _) in enumerate(spans, 1):
         if not start < end:
-            raise ValueError(f"span {number} ends at {end}, before or where it starts ({start}); end is exclusive")
+            raise _wrong(
+                "span",
+                number,
+                f" ends at {end}, before or where it starts ({start}); end is exclusive",
+                " ends before or where it starts; end is exclusive",
+            )
         if start < 0 or end > size:
-            raise ValueError(f"span {number} is [{start}, {end}), but the text has {size} {unit}s")
+            raise _wrong(
+                "span",
+                number,
+                f" is [{start}, {end}), but the text has {size} {unit}s",
+                f" lies beyond the {unit}s of its text",
+            )
     return tuple(_in_characters(span, input) for span in spans)
 
 
@@ -56,20 +71,23 @@ def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | Non
     for number, entry in enumerate(cell, 1):
         fields = [entry.get(key) for key in ("head", "tail", "label")] if isinstance(entry, dict) else entry
         if not isinstance(fields, list | tuple) or len(fields) != 3:
-            raise ValueError(f"relation {number} is not of the form {_PAIR_FORM}")
+            raise _wrong("relation", number, f" is not of the form {_PAIR_FORM}")
         head, tail, label = fields
         if not all(
             isinstance(end, int) and not isinstance(end, bool) and 0 <= end < len(spans) for end in (head, tail)
         ):
-            raise ValueError(
-                f"relation {number}: head and tail must be indices into the list of {len(spans)} spans, from 0"
+            raise _wrong(
+                "relation",
+                number,
+                f": head and tail must be indices into the list of {len(spans)} spans, from 0",
+                ": head and tail must be indices into the list of spans, from 0",
             )
         if spans[head] == spans[tail]:
-            raise ValueError(f"relation {number}: head and tail are the same span")
+            raise _wrong("relation", number, ": head and tail are the same span")
         if not isinstance(label, str) or not label.strip():
-            raise ValueError(f"relation {number}: the label must be a word")
+            raise _wrong("relation", number, ": the label must be a word")
         if labels and label.strip() not in labels:
-            raise ValueError(f"relation {number}: the label is not one of: {', '.join(labels)}")
+            raise _wrong("relation", number, f": the label is not one of: {', '.join(labels)}")
         relations[spans[head][:2], spans[tail][:2], label.strip()] = None
     return tuple(relations)
 
@@ -78,10 +96,8 @@ def refuse_overlaps(spans: Sequence[Span]) -> None:
     """Raise where two spans share a character."""
     for before, after in pairwise(sorted(spans, key=_in_order)):
         if after[0] < before[1]:
-            raise ValueError(
-                f"the spans of the characters [{before[0]}, {before[1]}) and [{after[0]}, {after[1]}) overlap, which "
-                'this task cannot say; use kind = "spans" without flat, or repair = true to keep the longer ones'
-            )
+            which = f"the spans of the characters [{before[0]}, {before[1]}) and [{after[0]}, {after[1]})"
+            raise CellError(f"{which} overlap{_OVERLAP}", f"two spans overlap{_OVERLAP}")
 
 
 def repair_tags(cell: Any) -> tuple[Any, Counter[str]]:
@@ -137,9 +153,9 @@ def _tags(cell: Any) -> list[str]:
         raise ValueError(f"tags must be a list with a word for each token, but this is a {type(cell).__name__}")
     for number, tag in enumerate(cell, 1):
         if not isinstance(tag, str):
-            raise ValueError(f"word {number} has a {type(tag).__name__} as its tag; a tag must be a word")
+            raise _wrong("word", number, f" has a {type(tag).__name__} as its tag; a tag must be a word")
         if not tag.strip():
-            raise ValueError(f"word {number} has a blank tag; each token needs one")
+            raise _wrong("word", number, " has a blank tag; each token needs one")
     return [tag.strip() for tag in cell]
 
 
@@ -150,18 +166,18 @@ def _unit(input: Input) -> tuple[str, int]:
 def _parts(entry: Any, number: int) -> Span:
     fields = _fields(entry, number) if isinstance(entry, dict) else entry
     if not isinstance(fields, list | tuple):
-        raise ValueError(f"span {number} is a {type(entry).__name__}, not of the form {_FORM}")
+        raise _wrong("span", number, f" is a {type(entry).__name__}, not of the form {_FORM}")
     if len(fields) not in (2, 3):
-        raise ValueError(f"span {number} has {len(fields)} parts, but must be of the form {_FORM}")
+        raise _wrong("span", number, f" has {len(fields)} parts, but must be of the form {_FORM}")
     start, end = fields[:2]
     label = fields[2] if len(fields) == 3 and fields[2] is not None else ONE_LABEL
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"span {number}: {name} must be a whole number, but this is a {type(value).__name__}")
+            raise _wrong("span", number, f": {name} must be a whole number, but this is a {type(value).__name__}")
     if not isinstance(label, str):
-        raise ValueError(f"span {number}: the label must be a word, but this is a {type(label).__name__}")
+        raise _wrong("span", number, f": the label must be a word, but this is a {type(label).__name__}")
     if not label.strip():
-        raise ValueError(f"span {number}: the label is blank; write a word, or leave it out of all spans")
+        raise _wrong("span", number, ": the label is blank; write a word, or leave it out of all spans")
     return start, end, label.strip()
 
 
@@ -169,9 +185,9 @@ def _fields(entry: dict[str, Any], number: int) -> list[Any]:
     """Start, end and label of a span; what else may hold its label under another name is not passed over."""
     lacking = [key for key in ("start", "end") if key not in entry]
     if lacking:
-        raise ValueError(f"span {number} has no {' and no '.join(lacking)}; it must be of the form {_FORM}")
+        raise _wrong("span", number, f" has no {' and no '.join(lacking)}; it must be of the form {_FORM}")
     if "label" not in entry and entry.keys() - _BESIDE:
-        raise ValueError(f"span {number} has further keys, but none called label; it must be of the form {_FORM}")
+        raise _wrong("span", number, f" has further keys, but none called label; it must be of the form {_FORM}")
     return [entry["start"], entry["end"], entry.get("label")]
 
 
@@ -184,3 +200,8 @@ def _in_characters(span: Span, input: Input) -> Span:
 
 def _in_order(span: Span) -> tuple[int, int, str]:
     return span[0], -span[1], span[2]
+
+
+def _wrong(item: str, number: int, problem: str, general: str | None = None) -> CellError:
+    """What is wrong with one word, span or relation of a cell; `general` where the problem has numbers of its own."""
+    return CellError(f"{item} {number}{problem}", f"a {item}{problem if general is None else general}")

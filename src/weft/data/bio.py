@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from weft.data.redact import shown_value
+from weft.errors import CellError
 
 WordSpan = tuple[int, int, str]  # words [start, end) and their label
 Scheme = Literal["bio", "plain"]
@@ -21,7 +22,7 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
 
     A span ends at E- or L-, and before any tag that does not continue it, so that BIO needs no closing letter. With
     `repair` a tag that continues nothing begins a span (as IOB1 has it), and an unknown one counts as O; both are
-    counted. Without it, both raise a ValueError with the word, counted from 1.
+    counted. Without it, both raise a CellError with the word, counted from 1.
     """
     spans: list[WordSpan] = []
     repairs = 0
@@ -31,7 +32,8 @@ def spans_of_tags(tags: Sequence[str], repair: bool = False) -> tuple[list[WordS
         follows = letter in ("I", "E") and label == open_label
         if letter == "?" or (letter in ("I", "E") and not follows):
             if not repair:
-                raise ValueError(_complaint(position, tag, letter))
+                problem = _complaint(tag, letter)
+                raise CellError(f"word {position + 1} {problem}", f"a word {problem}")
             repairs += 1
         if follows:
             if letter == "E":
@@ -82,14 +84,11 @@ def _parse(tag: str) -> tuple[str, str]:
     return letter, label or UNNAMED
 
 
-def _complaint(position: int, tag: str, letter: str) -> str:
+def _complaint(tag: str, letter: str) -> str:
     """What is wrong with a tag, without quoting it: where columns are swapped, it is a word of a text."""
     if letter == "?":
-        return (
-            f"word {position + 1} has {shown_value(tag)} for its tag; allowed: {_ALLOWED}. Are words and tags in each "
-            "other's column?"
-        )
+        return f"has {shown_value(tag)} for its tag; allowed: {_ALLOWED}. Are words and tags in each other's column?"
     return (
-        f"word {position + 1} has a tag with {tag[0]}-, which continues nothing; allowed: only after B- or I- of the "
-        "same label. A span that begins here needs B-"
+        f"has a tag with {tag[0]}-, which continues nothing; allowed: only after B- or I- of the same label. A span "
+        "that begins here needs B-"
     )

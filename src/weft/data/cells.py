@@ -8,7 +8,7 @@ from typing import Any
 from weft.data.formats import Row
 from weft.data.redact import shown_columns
 from weft.data.unicode import holds_half_character
-from weft.errors import DataError
+from weft.errors import CellError, DataError
 
 
 def is_blank(cell: Any) -> bool:
@@ -37,8 +37,10 @@ def get_text(row: Row, column: str) -> str:
 def get_words(row: Row, column: str) -> list[str]:
     """The words of a column that must hold a list of them."""
     words = get_cell(row, column)
-    if problem := _wrong_words(words):
-        raise DataError(problem, line=row.line, column=column)
+    try:
+        _check_words(words)
+    except CellError as error:
+        raise DataError(str(error), line=row.line, column=column, general=error.general) from None
     return list(words)
 
 
@@ -52,16 +54,21 @@ def _wrong_text(cell: Any) -> str | None:
     return None
 
 
-def _wrong_words(words: Any) -> str | None:
+def _check_words(words: Any) -> None:
     if not isinstance(words, list):
-        return f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row"
+        raise CellError(f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row")
     if not words:
-        return "the list of words is empty; mend or remove the row"
+        raise CellError("the list of words is empty; mend or remove the row")
     for number, word in enumerate(words, 1):
-        if not isinstance(word, str):
-            return f"word {number} is a {type(word).__name__}, not a text; mend or remove the row"
-        if not word.strip():
-            return f"word {number} is blank; mend or remove the row"
-        if holds_half_character(word):
-            return f"word {number} holds half a character (a lone surrogate); write the file anew from its source"
+        if problem := _wrong_word(word):
+            raise CellError(f"word {number} {problem}", f"a word {problem}")
+
+
+def _wrong_word(word: Any) -> str | None:
+    if not isinstance(word, str):
+        return f"is a {type(word).__name__}, not a text; mend or remove the row"
+    if not word.strip():
+        return "is blank; mend or remove the row"
+    if holds_half_character(word):
+        return "holds half a character (a lone surrogate); write the file anew from its source"
     return None

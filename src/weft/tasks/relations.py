@@ -12,7 +12,7 @@ from pydantic import Field
 from weft.data.annotations import list_spans
 from weft.data.formats import Row
 from weft.data.records import Example, Input, Span
-from weft.errors import DataError
+from weft.errors import CellError, DataError
 from weft.layers.features import Features
 from weft.layers.relations import RelationFeatures
 from weft.targets import Target
@@ -51,8 +51,8 @@ class Relations(WordTask):
             return input
         try:
             return replace(input, spans=list_spans(row.columns[column], input))
-        except ValueError as error:
-            raise DataError(str(error), line=row.line, column=column) from None
+        except CellError as error:
+            raise DataError(str(error), line=row.line, column=column, general=error.general) from None
 
     def input_key(self, header: Collection[str]) -> Hashable:
         return super().input_key(header), self.entities, self.spans

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -208,6 +209,12 @@ class Tokenizer:
         except CheckpointError:
             return False
 
+    @property
+    def _has_unknown(self) -> bool:
+        """Whether there is a token for what the vocabulary does not know."""
+        model = json.loads(self.backend.to_str())["model"]
+        return model.get("unk_id") is not None or self.backend.token_to_id(model.get("unk_token") or "") is not None
+
     def encodings(
         self, texts: Sequence[Text], *, special: bool = True, offsets: bool = True
     ) -> list[tokenizers.Encoding]:
@@ -215,9 +222,8 @@ class Tokenizer:
         encode = self.backend.encode_batch if offsets else self.backend.encode_batch_fast
         try:
             return encode(texts, add_special_tokens=special)
-        except Exception as error:  # the library raises bare Exception, and what it says might hold the text
-            unknown = "unk" in str(error).lower()
-            lacks = ", as it has no unknown token to stand for what it does not know" if unknown else ""
+        except Exception:  # the library raises nothing else, and what it says might hold the text
+            lacks = "" if self._has_unknown else ", as it has no unknown token to stand for what it does not know"
             raise CheckpointError(
                 f"the tokenizer cannot encode this text{lacks}; use another tokenizer, or learn one: weft vocab"
             ) from None

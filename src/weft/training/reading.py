@@ -6,7 +6,6 @@ about, and never a text.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 from weft.data.formats import Row, read_rows
 from weft.data.records import Example, Gold, Input
 from weft.data.redact import shown_columns
-from weft.errors import DataError
+from weft.errors import CellError, DataError
 from weft.tasks import Task
 from weft.training.faults import Faults
 
@@ -158,7 +157,7 @@ class _Reader:
         try:
             return self.task.read_input(row)
         except DataError as error:
-            self.problems[error.column or column, _anywhere(error.message)].append((row.line, error.message))
+            self.problems[error.column or column, error.general].append((row.line, error.message))
             return None
 
     def _read_gold(self, cell: Any, input: Input | None, line: int) -> tuple[Gold | None, Counter[str]]:
@@ -173,8 +172,10 @@ class _Reader:
             try:
                 cell, repairs = self.target.repair(cell, known, self.column)
                 return self.target.read(cell, known, self.column), repairs
+            except CellError as error:
+                self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
-                self.wrong[self.column, _anywhere(str(error))].append((line, str(error)))
+                self.wrong[self.column, str(error)].append((line, str(error)))
                 if alone:
                     self.refused[str(cell)] = str(error)
                     self.hopeless = len(self.refused) > UNLIKELY
@@ -244,8 +245,3 @@ def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[in
     (column, general), (_, exact) = problem, rows[0]
     message = f"{general} ({count_rows(rows)})" if len(rows) > 1 else exact
     return part.locate(message, [line for line, _ in rows], column)
-
-
-def _anywhere(problem: str) -> str:
-    """What is wrong with a word or a span, whichever of its row it is."""
-    return re.sub(r"\b(word|span) \d+", r"a \1", problem)
