@@ -15,7 +15,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Floors of the house, from the top down; a module imports from its own floor or from one below.
 FLOORS = [
     {"cli", "__main__"},
-    {"training", "checks", "demo"},
+    {"training", "comparison", "checks", "demo"},
     {"config", "reports"},
     {"model"},
     {"tasks"},
@@ -28,6 +28,7 @@ FLOORS = [
     {"errors"},
 ]
 WITHOUT_TORCH = {"data", "tokenization", "corpus", "metrics", "baselines", "sampling", "spec", "errors", "cli"}
+STATISTICS = {SOURCE / "comparison" / f"{name}.py" for name in ("resampling", "crossed", "significance", "verdict")}
 NO_SIBLINGS = {"tasks", "targets", "conditioning", "losses", "sampling", "pooling"}
 NEVER = {"transformers", "pickle", "joblib", "requests", "urllib"}
 
@@ -73,7 +74,7 @@ def test_imports_point_downward_and_stay_within_the_rules(path: Path) -> None:
             beside = parts[1] == here and len(parts) > 3 and parts[2] != "base"  # `base/` is there to be shared
             if here in NO_SIBLINGS and path.name != "__init__.py" and beside:
                 raise AssertionError(f"{path} imports its sibling {module}")
-    if here in WITHOUT_TORCH:
+    if here in WITHOUT_TORCH or path in STATISTICS:
         assert not [m for m in imports(path, everywhere=here != "cli") if m.split(".")[0] == "torch"], path
 
 
