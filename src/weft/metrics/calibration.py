@@ -41,7 +41,7 @@ def reliability(confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = 1
     # A softmax in single precision may end a little above 1; NaN and logits may not pass.
     if not np.all((sure >= 0) & (sure <= 1 + 1e-5)):
         raise ValueError("every confidence must lie between 0 and 1")
-    bin_of_row = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
+    bin_of_row = bin_of_rows(sure, bins)
     counts = np.bincount(bin_of_row, minlength=bins)
     sums = np.bincount(bin_of_row, weights=sure, minlength=bins), np.bincount(bin_of_row, weights=right, minlength=bins)
     return [
@@ -49,6 +49,11 @@ def reliability(confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = 1
         for total, hits, count in zip(*sums, counts, strict=True)
         if count
     ]
+
+
+def bin_of_rows(confidence: Floats, bins: int = 15) -> npt.NDArray[np.int64]:
+    """The bin of equal width that each confidence lies in, (B,); a bin includes its upper edge."""
+    return np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
 def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer]) -> float:
