@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from comparisons import base, cell, grid, record
 from weft.errors import CheckpointError, DataError
 from weft.reports.comparison_csv import read_csv, write_csv
+from weft.reports.comparison_markdown import render_markdown
 from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, PairRecord, read_comparison
+from weft.reports.comparison_sentences import sentences
+from weft.reports.comparison_terminal import comparison_table
 
 FIRST_COLUMNS = "task,variant,size,seeds,metric,mean,low,high,difference,p,verdict,seconds,parameters,"
 
@@ -29,13 +35,15 @@ def two_variants() -> ComparisonRecord:
         for size in (50, None)
     ]  # fmt: skip
     baselines = {"urgency": {"majority": 0.25, "tfidf": 0.7}, "alike": {"majority": 1.5}}
-    return ComparisonRecord(cells=tuple(cells), baselines=baselines, quick=True, unfinished=3, seeds_needed=9)
+    return ComparisonRecord(
+        cells=tuple(cells), baselines=baselines, quick=True, unfinished=3, seeds_needed=9, smallest_p=0.03125
+    )
 
 
 def test_a_csv_reads_back_as_the_record_to_six_digits_with_baselines_and_marks() -> None:
-    record = two_variants()
-    rounded = tuple(cell.model_copy(update={"mean": 0.812346}) for cell in record.cells)
-    assert read_csv(write_csv(record)) == record.model_copy(update={"cells": rounded})
+    made = two_variants()
+    rounded = tuple(one.model_copy(update={"mean": 0.812346}) for one in made.cells)
+    assert read_csv(write_csv(made)) == made.model_copy(update={"cells": rounded})
 
 
 def test_a_csv_begins_with_the_columns_that_others_rely_on_and_has_the_same_bytes_each_time() -> None:
@@ -48,8 +56,8 @@ def test_a_csv_begins_with_the_columns_that_others_rely_on_and_has_the_same_byte
 
 
 def test_zero_has_no_minus_and_a_number_that_is_not_finite_is_left_empty() -> None:
-    cell = CellRecord(task="a", variant="b", mean=float("nan"), difference=-0.0)
-    assert write_csv(ComparisonRecord(cells=(cell,))).splitlines()[1].startswith("a,b,all,0,,,,,0,")
+    odd = CellRecord(task="a", variant="b", mean=float("nan"), difference=-0.0)
+    assert write_csv(ComparisonRecord(cells=(odd,))).splitlines()[1].startswith("a,b,all,0,,,,,0,")
 
 
 @pytest.mark.parametrize(
@@ -84,16 +92,16 @@ def test_a_csv_of_something_else_is_refused_by_the_columns_it_lacks() -> None:
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    record = two_variants().model_copy(
+    made = two_variants().model_copy(
         update={
             "matrix": (PairRecord(task="urgency", other="alike", difference=0.01, verdict="cannot tell"),),
             "grouping": (("urgency", "alike"),),
         }
     )
     classes = {"per_class": {"low": ClassDifference(mean=0.5, difference=0.1, low=-0.1, high=0.2)}}
-    record = record.model_copy(update={"cells": (record.cells[0].model_copy(update=classes), *record.cells[1:])})
-    (tmp_path / "compare.json").write_text(json.dumps(record.to_dict()))
-    assert read_comparison(tmp_path / "compare.json") == record
+    made = made.model_copy(update={"cells": (made.cells[0].model_copy(update=classes), *made.cells[1:])})
+    (tmp_path / "compare.json").write_text(json.dumps(made.to_dict()))
+    assert read_comparison(tmp_path / "compare.json") == made
 
 
 @pytest.mark.parametrize(
@@ -109,3 +117,50 @@ def test_a_record_that_cannot_be_read_says_why(text: str, said: str, tmp_path: P
     (tmp_path / "compare.json").write_text(text)
     with pytest.raises(CheckpointError, match=said.replace(".", r"\.")):
         read_comparison(tmp_path / "compare.json")
+
+
+def printed(made: ComparisonRecord, width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(comparison_table(made, width))
+    return console.export_text()
+
+
+def test_markdown_is_made_from_the_csv_alone_and_says_what_the_record_says() -> None:
+    made = grid(["urgency", "a|b"], ["plain", "label_attention", "`lora`"], [50, None])
+    page = render_markdown(read_csv(write_csv(made)), "Methods")
+    assert page == render_markdown(made, "Methods")
+    assert page.startswith("# Methods\n")
+    for sentence in sentences(made).values():
+        assert sentence.split(", ", 1)[1].split("(")[0] in page.replace("\\", "")
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    assert len(lines) == len(made.cells)
+    assert all(line.replace("\\|", "").count("|") == 12 for line in lines)
+
+
+def test_markdown_shows_the_numbers_the_word_and_the_baselines() -> None:
+    page = render_markdown(record(base(), cell(), baselines={"urgency": {"tfidf": 0.61}}))
+    numbers = "8 | 0.842 | 0.810 to 0.870 | +2.1 | +0.8 to +3.5 | 0.0078 | **better** | 21.4 | 3,075 |"
+    assert f"| `label_attention` | {numbers}" in page
+    assert "| `plain` | 8 | 0.821 | 0.790 to 0.850 | – | – | – | base | 18.2 | 3,075 |" in page
+    assert "`f1_macro` on 500 rows. Without an encoder: tfidf 0.610." in page
+    assert "within ±0.5 points" in page
+
+
+def test_a_quick_look_and_missing_runs_are_marked_in_markdown_and_terminal() -> None:
+    made = record(base(), cell(), quick=True, unfinished=3)
+    for output in (render_markdown(made), printed(made, 120)):
+        assert "Quick look: few seeds and few rows" in output
+        assert "Unfinished: 3 runs are missing" in output
+    assert "Quick look" not in render_markdown(record(base(), cell()))
+
+
+def test_a_terminal_of_80_columns_shows_every_verdict_whole() -> None:
+    made = grid(["urgency", "topics"], ["plain", "label_attention", "x" * 60], [50, None])
+    wide, narrow = printed(made, 120), printed(made, 80)
+    for output in (wide, narrow):
+        assert "…" not in output
+        assert all(one.verdict in output for one in made.cells)
+        assert output.count("x") >= 60 * 4
+    assert "95 % interval  difference" in wide
+    assert "0.0078" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80

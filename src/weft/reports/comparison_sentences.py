@@ -1,0 +1,189 @@
+"""What a comparison found, one plain sentence per task, and its numbers as people read them.
+
+Only a cell's verdict makes a sentence say better, worse or equivalent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.reports.comparison_record import CellRecord, ComparisonRecord, Verdict
+from weft.reports.summary import listed, number
+
+NAMED = 3  # variants of a verdict that a sentence names
+QUICK = "Quick look: few seeds and few rows, so that a whole grid can be tried in minutes. Do not report these numbers."
+CONCLUSION: dict[Verdict, str] = {
+    "better": "{count} {is_are} better",
+    "worse": "{count} {is_are} worse",
+    "equivalent": "{count} {is_are} equivalent",
+    "cannot tell": "for {count} it cannot be told",
+    "": "{count} {is_are} without a verdict yet",
+}
+
+
+def sentences(record: ComparisonRecord) -> dict[str, str]:
+    """One sentence per task, about the most training rows that were tried; marked where it is not the last word."""
+    return {task: _opening(record) + _found(record, task) + "." for task in record.tasks}
+
+
+def cautions(record: ComparisonRecord) -> list[str]:
+    """What must be said loudly before any number: a quick look, runs that are missing."""
+    runs = "run is" if record.unfinished == 1 else "runs are"
+    unfinished = f"Unfinished: {record.unfinished:,} {runs} missing, and every number below may still change."
+    return [QUICK] * record.quick + [unfinished] * (record.unfinished > 0)
+
+
+def decidable(record: ComparisonRecord) -> str:
+    """What so many seeds can and cannot decide in a table of this size."""
+    seeds = most_seeds(record)
+    if seeds == 1:
+        return "One seed: there are numbers but no verdicts, since nothing says how much another seed would change."
+    if record.smallest_p is None or record.seeds_needed is None:
+        return ""
+    held = f"{record.comparisons} comparison{'s' * (record.comparisons != 1)}"
+    least = f"the smallest p that {seeds} seeds can give is {p_words(record.smallest_p)}"
+    if seeds >= record.seeds_needed:
+        return f"{seeds} seeds are enough to call a difference better or worse in a table of {held}: {least}."
+    return (
+        f"{seeds} seeds can never call a difference better or worse in a table of {held}: {least}, before Holm's"
+        f" correction; {record.seeds_needed} would do."
+    )
+
+
+def most_seeds(record: ComparisonRecord) -> int:
+    return max([len(record.seeds), *(cell.seeds for cell in record.cells)])
+
+
+def amount(cell: CellRecord, value: float | None, sign: bool = True) -> str:
+    """A difference in points (hundredths), or in the units of a metric that does not end at 1."""
+    if value is None:
+        return "–"
+    scaled = 100 * value if cell.in_points else value
+    places = 1 if cell.in_points else 3
+    words = f"{scaled:{'+' if sign else ''}.{places}f}"
+    return (words.lstrip("+-") if float(words) == 0 else words).replace("-", "−")
+
+
+def amounts(cell: CellRecord, ends: tuple[float, float] | None, sign: bool = True) -> str:
+    """The interval of a difference as `−1.2 to +2.5`."""
+    return "–" if ends is None else f"{amount(cell, ends[0], sign)} to {amount(cell, ends[1], sign)}"
+
+
+def unit(cell: CellRecord) -> str:
+    return "points" if cell.in_points else cell.metric
+
+
+def p_words(p: float | None) -> str:
+    """A p value to two significant digits, never as 0."""
+    return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def size_words(size: int | None) -> str:
+    return "all rows" if size is None else f"{size:,} rows"
+
+
+def _opening(record: ComparisonRecord) -> str:
+    marks = ["quick look"] * record.quick + ["unfinished"] * (record.unfinished > 0)
+    return f"{' and '.join(marks).capitalize()}: on " if marks else "On "
+
+
+def _found(record: ComparisonRecord, task: str) -> str:
+    *smaller, size = record.sizes(task)
+    trained = f" with {size_words(size)}" if smaller or size is not None else ""
+    base, *others = sorted(record.at(task, size), key=lambda cell: not cell.is_base)
+    known = [cell for cell in others if cell.difference is not None]
+    if not known:
+        return f"{task}{trained}, {_alone(base)}"
+    if max(cell.seeds for cell in known) == 1:
+        return f"{task}{trained}, {_one_seed(base, known)}"
+    if len(others) == 1:
+        return f"{task}{trained}, {_one(record, base, known[0])}{_with_fewer(record, known[0], smaller)}"
+    return f"{task}{trained}, {_many(record, base, others)}"
+
+
+def _alone(base: CellRecord) -> str:
+    seeds = "one seed" if base.seeds == 1 else f"{base.seeds} seeds"
+    interval = f"95 % interval {number(base.low)} to {number(base.high)}; " if base.interval else ""
+    return (
+        f"{base.variant} reaches {base.metric} {number(base.mean)} ({interval}{seeds}); there is nothing to hold it"
+        " against yet"
+    )
+
+
+def _one_seed(base: CellRecord, others: Sequence[CellRecord]) -> str:
+    highest = max(others, key=lambda cell: cell.difference or 0.0)
+    side = "above" if (highest.difference or 0.0) * (-1 if highest.lower_is_better else 1) >= 0 else "below"
+    which = "" if len(others) == 1 else f", the most favourable of {len(others)} variants,"
+    return (
+        f"{highest.variant}{which} lies {_gap(highest)} {side} {base.variant} ({number(highest.mean)} against"
+        f" {number(base.mean)}), but one seed allows no verdict"
+    )
+
+
+def _one(record: ComparisonRecord, base: CellRecord, cell: CellRecord) -> str:
+    versus = f"{cell.variant} is {cell.verdict} than {base.variant}"
+    seeds = f"{cell.seeds} seeds"
+    gap = f"the difference is {amount(cell, cell.difference)} {unit(cell)} (95 % interval"
+    ends = cell.difference_interval
+    match cell.verdict:
+        case "better" | "worse":
+            return f"{versus} by {_gap(cell)} (95 % interval {_gap_ends(cell)}; {seeds})"
+        case "equivalent":
+            region = amount(cell, cell.equivalence, sign=False)
+            return (
+                f"{cell.variant} and {base.variant} are equivalent: {gap} {amounts(cell, ends)}, within ±{region};"
+                f" {seeds})"
+            )
+        case "cannot tell":
+            return (
+                f"it cannot be told whether {cell.variant} is better or worse than {base.variant}: {gap}"
+                f" {amounts(cell, ends)}; {seeds}), and {_what_would_tell(record, cell)}"
+            )
+    return f"{cell.variant} has no verdict against {base.variant} yet: {gap} {amounts(cell, ends)}; {seeds})"
+
+
+def _gap(cell: CellRecord) -> str:
+    """How much better, or how much worse: without a sign."""
+    return f"{amount(cell, abs(cell.difference or 0.0), sign=False)} {unit(cell)}"
+
+
+def _gap_ends(cell: CellRecord) -> str:
+    ends, worse = cell.difference_interval, cell.verdict == "worse"
+    return amounts(cell, (-ends[1], -ends[0]) if ends and worse else ends, sign=False)
+
+
+def _what_would_tell(record: ComparisonRecord, cell: CellRecord) -> str:
+    if record.seeds_needed is not None and cell.seeds < record.seeds_needed:
+        return f"{cell.seeds} seeds can show neither in a table of this size: it takes {record.seeds_needed}"
+    by_seeds, by_rows = (p is not None and p <= record.level for p in (cell.p_seeds, cell.p_rows))
+    wanted = "rows to test on" if by_seeds and not by_rows else "seeds" if by_rows and not by_seeds else ""
+    return f"more {wanted or 'seeds or more rows to test on'} may tell"
+
+
+def _with_fewer(record: ComparisonRecord, cell: CellRecord, sizes: Sequence[int | None]) -> str:
+    """The verdicts of the same variant on fewer training rows."""
+    found = [
+        f"{one.verdict or 'no verdict'} with {one.size:,}"
+        for one in record.of(cell.task)
+        if one.variant == cell.variant and one.size in sizes and one.size is not None
+    ]
+    return f"; of fewer rows: {', '.join(found)}" if found else ""
+
+
+def _many(record: ComparisonRecord, base: CellRecord, cells: Sequence[CellRecord]) -> str:
+    clauses = []
+    for verdict, words in CONCLUSION.items():
+        group = [cell for cell in cells if cell.verdict == verdict]
+        if group:
+            group.sort(key=lambda cell: -abs(cell.difference or 0.0))
+            called = _with_gaps(group) if verdict in ("better", "worse") else [cell.variant for cell in group]
+            is_are = "is" if len(group) == 1 else "are"
+            clauses.append(f"{words.format(count=len(group), is_are=is_are)} ({listed(called, NAMED + 1)})")
+    unclear = [cell for cell in cells if cell.verdict == "cannot tell"]
+    hint = f"; {_what_would_tell(record, unclear[0])}" if unclear else ""
+    seeds = max(cell.seeds for cell in cells)
+    return f"of {len(cells)} variants held against {base.variant} over {seeds} seeds, {listed(clauses)}{hint}"
+
+
+def _with_gaps(cells: Sequence[CellRecord]) -> list[str]:
+    return [f"{cell.variant} by {_gap(cell)}, {_gap_ends(cell)}" for cell in cells]
