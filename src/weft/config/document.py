@@ -20,8 +20,13 @@ _INTEGERS = range(-(2**63), 2**63)  # as TOML has them
 
 def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` overrides; raises one ConfigError with every fault."""
+    return parse_experiment(read_document(path), overrides)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """A TOML file as plain data."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"there is no config file {path}") from None
     except IsADirectoryError:
@@ -34,15 +39,13 @@ def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path} is nested too deeply; {_DEPTH} levels are allowed") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from None
-    return parse_experiment(document, overrides)
 
 
 def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in a plain document."""
     for override in overrides:
         document = apply_override(document, override)
-    if faults := list(_unbounded(document)):
-        raise ConfigError(*faults)
+    check_bounds(document)
     renamed: dict[str, str] = {}
     experiment = parse(Experiment, document, renamed)
     if renamed:
@@ -58,6 +61,12 @@ def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[
     if override is not None:
         return Path(override)
     return home / Path(experiment.data).expanduser() if experiment.data else home
+
+
+def check_bounds(document: dict[str, Any]) -> None:
+    """Raise where a document is nested without end, or has numbers beyond those of TOML."""
+    if faults := list(_unbounded(document)):
+        raise ConfigError(*faults)
 
 
 def _unbounded(document: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,118 @@
+"""Whether the arms of a comparison can run and be compared, found out before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from weft.comparison.arms import Arm
+from weft.comparison.faults import GridFaults
+from weft.config.experiment import Experiment
+from weft.config.training import Training
+from weft.errors import Fault
+from weft.model.devices import Device
+from weft.sampling.round_robin import RoundRobin
+from weft.spec import nearest
+from weft.tasks import Task
+from weft.training.prepare import Prepared, prepare
+
+_NEEDS_ROWS = "needs rows that all runs answer and none learns from: name a test file, or set `folds` of the grid"
+
+Arms = dict[str, tuple[Arm, Experiment]]  # those that could be read, by name
+
+
+def compared_part(task: Task, folds: int | None) -> str | None:
+    """The split whose rows a task is compared on; None where there is none that stays the same from run to run."""
+    if folds is not None:
+        return "train" if task.format is None else None
+    return next((split for split in ("test", "dev") if split in task.files()), None)
+
+
+def check_compared(arms: Arms, folds: int | None, faults: GridFaults) -> None:
+    """Note labelled tasks that cannot be compared; raw text may be there to learn from alone."""
+    for arm, experiment in arms.values():
+        for name, task in experiment.tasks.items():
+            if task.format is not None:
+                continue
+            if folds is not None and task.test is not None:
+                faults.add_to(arm, Fault(f"tasks.{name}.test", "is not read with `folds`; remove one of them"))
+            if compared_part(task, folds) is None:
+                faults.add_to(arm, Fault(f"tasks.{name}.test", _NEEDS_ROWS))
+
+
+def choose_metrics(arms: Arms, asked: str | Mapping[str, str] | None, faults: GridFaults) -> dict[str, str]:
+    """The metric of each task: the one asked for, else the first arm's own; notes tasks that do not have it."""
+    wanted = asked if isinstance(asked, Mapping) else {}
+    first = {name: task for _, experiment in reversed(arms.values()) for name, task in experiment.tasks.items()}
+    for name in wanted:
+        if name not in first and arms:
+            near = nearest(name, first)
+            faults.add(Fault("metric", f"names a task that is not there{near}; the tasks are: {', '.join(first)}"))
+    metrics = {}
+    for name, task in first.items():
+        own = task.metric or task.target().default_metric
+        metrics[name] = wanted.get(name, own) if not isinstance(asked, str) else asked
+        if metrics[name] != own and metrics[name] not in task.target().metrics:
+            known = ", ".join(task.target().metrics)
+            faults.add(Fault(f"metric.{name}", f"{metrics[name][:40]!r} is not one of: {known}"))
+        else:
+            _check_metric(arms, name, metrics[name], faults)
+    return metrics
+
+
+def _check_metric(arms: Arms, name: str, metric: str, faults: GridFaults) -> None:
+    """Note arms whose kind of answer cannot be measured as the first arm's is."""
+    for arm, experiment in arms.values():
+        task = experiment.tasks.get(name)
+        if task is not None and metric not in (task.metric, *task.target().metrics):
+            known = ", ".join(task.target().metrics)
+            faults.add_to(arm, Fault(f"tasks.{name}", f"cannot be compared by {metric!r}; its metrics are: {known}"))
+
+
+def check_same(arms: Arms, faults: GridFaults) -> None:
+    """Note arms that say the same as another."""
+    seen: list[tuple[Arm, Experiment]] = []
+    for arm, experiment in arms.values():
+        twin = next((other for other, same in seen if same == experiment), None)
+        if twin is not None:
+            faults.add_to(arm, Fault("", f"says the same as {twin.place}; change or remove one of them"))
+        seen.append((arm, experiment))
+
+
+def check_rows(
+    arms: Arms, base: Path, seed: int, folds: int | None, device: Device, faults: GridFaults
+) -> dict[str, int]:
+    """Note what `weft check` calls errors, and tasks whose rows differ; gives the most training rows of each task."""
+    rows: dict[str, int] = {}
+    seen: list[tuple[Experiment, Prepared]] = []
+    compared: dict[str, tuple[Arm, tuple[int, ...]]] = {}
+    for arm, experiment in arms.values():
+        core = _without_learning(experiment, seed)
+        prepared = next((known for same, known in seen if same == core), None)
+        if prepared is None:
+            prepared = prepare(core, base, device=device)
+            prepared.network = prepared.source = None  # those of every arm would fill the memory
+            seen.append((core, prepared))
+        for fault in prepared.faults:
+            faults.add_to(arm, fault)
+        for name, parts in prepared.rows.parts.items():
+            rows[name] = max(rows.get(name, 0), len(parts["train"].rows) if "train" in parts else 0)
+            lines = _answered(prepared, name, folds)
+            other, theirs = compared.setdefault(name, (arm, lines))
+            if lines and theirs and lines != theirs:
+                message = f"has other rows to answer than in {other.place}; all variants must answer the same"
+                faults.add_to(arm, Fault(f"tasks.{name}", message))
+    return rows
+
+
+def _answered(prepared: Prepared, task: str, folds: int | None) -> tuple[int, ...]:
+    """The lines of the rows that a task is compared on; none where they cannot be read."""
+    part = prepared.rows.files[task].get(compared_part(prepared.experiment.tasks[task], folds) or "")
+    return tuple(row.line for row in part.rows) if part is not None and part.complete else ()
+
+
+def _without_learning(experiment: Experiment, seed: int) -> Experiment:
+    """What has to be the same for two experiments to have the same rows, network and device."""
+    training = Training(precision=experiment.training.precision, report_to=experiment.training.report_to)
+    update = {"seed": seed, "training": training, "phases": (), "sampling": RoundRobin()}
+    return experiment.model_copy(update=update)
