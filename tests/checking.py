@@ -1,4 +1,4 @@
-"""What `weft check` finds, with an encoder that is made for the test or without one."""
+"""What `weft check` finds, with an encoder that is made for the test or without one, and what is measured on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from pathlib import Path
 from weft.checks.findings import Finding
 from weft.checks.run import run_checks
 from weft.config.experiment import Experiment
+from weft.data.formats import read_rows
+from weft.data.records import Example
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.model.embed import TextEncoder
+from weft.tasks import Task
+from weft.tasks.base.examples import read_example
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.faults import Faults
 from weft.training.prepare import prepare_with
@@ -31,3 +35,8 @@ def check(
         )
         source = TextEncoder(Encoder(config), tokenizer)
     return run_checks(prepare_with(experiment, base, source, Faults())).findings
+
+
+def read_measured(task: Task, path: Path) -> list[Example]:
+    """The rows of a file as a model is measured on them, which must be those that training reads."""
+    return [example for row in read_rows(path) if (example := read_example(task, row, path)) is not None]

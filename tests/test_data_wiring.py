@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from checking import check
+from checking import check, read_measured
 from weft.checkpoints.hf import read_encoder
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.checkpoints.source import find_folder
@@ -148,7 +148,8 @@ def test_rows_without_an_answer_are_passed_over_and_the_others_keep_their_lines(
     found = read_examples(parse(Task, PLAIN), path)
     assert [(row.texts, row.gold, row.line) for row in found] == [(("a",), "x", 1), (("e",), "7", 5)]
     write_csv(tmp_path / "rows.csv", [("a", "x"), ("b", ""), ("c", "y")])
-    assert lines(read_examples(parse(Task, PLAIN), tmp_path / "rows.csv")) == [2, 4]
+    for read in (read_examples, read_measured):
+        assert lines(read(parse(Task, PLAIN), tmp_path / "rows.csv")) == [2, 4]
 
 
 def test_half_a_character_in_a_text_or_a_word_is_named_by_its_line(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def test_evaluate_takes_a_file_or_rows_and_refuses_unknown_tasks(model: weft.Mod
     right = sum(one == row["animal"] for one, row in zip(given, ROWS, strict=True)) / len(ROWS)
     assert by_file.measures.scores["accuracy"] == pytest.approx(right)
     assert by_file.rows == len(ROWS)
+    assert model.evaluate({"animal": [*ROWS, {"text": "a row without an answer"}]})["animal"] == by_file
     with pytest.raises(ConfigError, match="no task 'animl'; it has: marks, animal, tags, alike; did you mean 'animal'"):
         model.evaluate({"animl": ROWS})
 

@@ -124,7 +124,8 @@ def test_an_override_reaches_into_lists_by_number() -> None:
         {"epochs": 1},
         {"epochs": 2, "learning_rate": 3e-5},
     ]
-    assert apply_override(document, "conditioning.0.rank=2")["conditioning"][0] == {"kind": "lora", "rank": 2}
+    changed = apply_override(document, "conditioning.0.rank=2")
+    assert changed["conditioning"] == [{"kind": "lora", "rank": 2}, {"kind": "pal"}]
     assert apply_override(document, "conditioning.1=lora")["conditioning"] == ["lora", "lora"]
     assert document == {"phases": [{"epochs": 1}, {"epochs": 2}], "conditioning": ["lora", {"kind": "pal"}]}
 

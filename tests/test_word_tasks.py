@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import weft
-from checking import check
+from checking import check, read_measured
 from weft.checkpoints.safetensors import read_file
 from weft.checks.findings import Finding
 from weft.cli import main as cli
@@ -337,6 +337,7 @@ def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     repairs = read_examples(parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl")
     assert [sorted(one.gold) for one in repairs] == [gold for _, gold in BROKEN]  # type: ignore[arg-type, type-var]
     assert [len(one.repairs) for one in repairs] == [1, 2, 1, 2, 1, 2]
+    assert read_measured(parse(Task, {**task, "repair": True}), tmp_path / "broken.jsonl") == repairs
     settings = {**task, "repair": True, "train": write(tmp_path / "all.jsonl", [*rows, *TAGGED]).name}
     found = check(parse_experiment({"tasks": {"t": settings}}), tmp_path)
     assert not [one for one in found if one.severity == "error"]

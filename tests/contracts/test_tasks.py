@@ -17,6 +17,7 @@ import tomli_w
 import torch
 
 import weft
+from checking import read_measured
 from weft.checkpoints.safetensors import digest, read_file
 from weft.data.records import Example, Input
 from weft.model.embed import load_encoder
@@ -136,12 +137,13 @@ def test_a_spec_builds_from_its_defaults_and_survives_toml(case: Case) -> None:
 def test_gold_survives_a_file_and_blank_cells_are_no_answer(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     case.write(path, case.examples())
-    assert read_examples(case.task, path) == case.examples()
+    assert read_examples(case.task, path) == read_measured(case.task, path) == case.examples()
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     column = case.task.gold_column(rows[0])
     for blank in (None, " "):
         path.write_text("".join(json.dumps({**row, column: blank}) + "\n" for row in rows[1:]) + json.dumps(rows[0]))
         assert [one.gold for one in read_examples(case.task, path)] == [case.examples()[0].gold]
+        assert read_measured(case.task, path) == read_examples(case.task, path)
 
 
 def test_neither_padding_nor_order_nor_neighbours_matter(case: Case) -> None:

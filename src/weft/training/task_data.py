@@ -57,12 +57,10 @@ def _divide(
     """The splits with the held-out lines of the training file as dev, and training rows cut to what was asked for."""
     if (train := files.get("train")) is None:
         return dict(files)
-    rows, parts = train.rows, dict(files)
-    if task.dev_share is not None:
-        dev = replace(train, path=f"tasks.{name}.dev", rows=[row for row in rows if row.line in held_out])
-        parts, rows = {"train": train, "dev": dev, **parts}, [row for row in rows if row.line not in held_out]
-    parts["train"] = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
-    return parts
+    dev = replace(train, path=f"tasks.{name}.dev", rows=[row for row in train.rows if row.line in held_out])
+    rows = [row for row in train.rows if row.line not in held_out]
+    kept = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
+    return {"train": train, "dev": dev} | dict(files) | {"train": kept}
 
 
 def _check_parts(name: str, task: Task, parts: Mapping[str, SplitRows], faults: Faults) -> None:
