@@ -52,6 +52,21 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     return [row for row in rows if row not in chosen], [row for row in rows if row in chosen]
 
 
+def draw_folds(texts: Sequence[str], strata: Sequence[Hashable], count: int, seed: int) -> list[list[int]]:
+    """The rows of each of `count` parts, in the order of the input: every row in one, see `split_off`.
+
+    Args:
+        texts: what makes two rows duplicates; these are in one part.
+        strata: what all parts should have in equal shares.
+    """
+    rest, folds = list(range(len(texts))), list[list[int]]()
+    for left in range(count, 1, -1):
+        kept, fold = split_off([texts[row] for row in rest], [strata[row] for row in rest], 1 / left, seed)
+        folds.append([rest[index] for index in fold])
+        rest = [rest[index] for index in kept]
+    return [*folds, rest]
+
+
 def subsample(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
     """`size` rows in the order of the input, every stratum in its share; all rows if there are not more.
 

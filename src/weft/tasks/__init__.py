@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
@@ -134,6 +135,11 @@ class Task(TaskFiles, root=True):
     def input_key(self, header: Collection[str]) -> Hashable:
         """Equal for tasks that read the same of every row of a file with these columns."""
         return self.text_columns(header)
+
+    def reading_key(self) -> Hashable:
+        """Equal for tasks that read the same examples of every file: those that differ only in how they learn."""
+        own = {name: value for name, value in self.to_dict().items() if name not in Task.model_fields}
+        return json.dumps(own, sort_keys=True)
 
     def lacks(self, input: Input) -> str | None:
         """What a task needs beside a text and this input does not have; None where it can be answered."""

@@ -18,6 +18,7 @@ class SharedTokenizer(Tokenizer):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.__dict__.update(tokenizer.__dict__)  # with whatever it has learned about itself so far
+        self._source = tokenizer  # which may itself have kept some
         self._kept: dict[tuple[Text, int, Truncation, bool], TokenizedRow] = {}
 
     def encode(
@@ -25,7 +26,7 @@ class SharedTokenizer(Tokenizer):
     ) -> list[TokenizedRow]:
         keys = [(text, max_length, truncation, offsets) for text in texts]
         if new := [key for key in dict.fromkeys(keys) if key not in self._kept]:
-            rows = super().encode(
+            rows = self._source.encode(
                 [key[0] for key in new], max_length=max_length, truncation=truncation, offsets=offsets
             )
             self._kept.update(zip(new, rows, strict=True))

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,9 @@ from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.faults import Faults
 from weft.training.mismatches import check_heads, check_losses, check_sources
-from weft.training.task_data import TaskData, read_task_data
+from weft.training.reading import read_files
+from weft.training.shared import Shared
+from weft.training.task_data import Fold, TaskData, read_task_data
 
 Reading = Callable[[], AbstractContextManager[Callable[[int], None]]]  # told how many bytes are tokenized
 
@@ -74,6 +77,8 @@ def prepare(
     device: Device = "auto",
     cache: Path | None = None,
     reading: Reading | None = None,
+    shared: Shared | None = None,
+    fold: Fold | None = None,
 ) -> Prepared:
     """Everything that learning begins with.
 
@@ -84,12 +89,15 @@ def prepare(
         cache: the folder for tokenized raw text. Without it nothing is to be learned: long raw text is then read only
             as far as its beginning, and the weights are not compared with their digest.
         reading: shows progress while raw text is tokenized.
+        shared: what other runs have loaded and read already.
+        fold: the part of the training rows to report on.
     """
     faults, source = Faults(), None
     check_device(experiment, device, faults)
     with faults.catch("encoder.from" if experiment.encoder.scratch is None else "encoder.scratch.tokenizer"):
-        source = load_source(experiment, base, verify=cache is not None)
-    return prepare_with(experiment, base, source, faults, cache=cache, reading=reading)
+        load = partial(load_source, experiment, base, verify=cache is not None or shared is not None)
+        source = load() if shared is None else shared.source(experiment, base, load)
+    return prepare_with(experiment, base, source, faults, cache=cache, reading=reading, shared=shared, fold=fold)
 
 
 def prepare_with(
@@ -100,11 +108,14 @@ def prepare_with(
     *,
     cache: Path | None = None,
     reading: Reading | None = None,
+    shared: Shared | None = None,
+    fold: Fold | None = None,
 ) -> Prepared:
     """As `prepare`, with an encoder that was loaded before, or without one."""
     corpora = {name: task for name, task in experiment.tasks.items() if task.format is not None}
     labelled = {name: task for name, task in experiment.tasks.items() if name not in corpora}
-    rows = read_task_data(labelled, base, experiment.seed, faults)
+    read = read_files if shared is None else shared.files
+    rows = read_task_data(labelled, base, experiment.seed, faults, fold=fold, read=read)
     prepared = Prepared(experiment, base, faults, source, rows)
     prepared.data |= {name: rows.splits(name) for name in labelled if rows.parts[name]}
     check_sources(experiment.tasks, faults)

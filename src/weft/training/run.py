@@ -49,8 +49,10 @@ from weft.training.phase import count_trainable
 from weft.training.plan import plan_phases
 from weft.training.prepare import prepare
 from weft.training.progress import Callback, ProgressCallback
+from weft.training.shared import Shared
 from weft.training.state import TrainingState
 from weft.training.task_batches import TaskBatches
+from weft.training.task_data import Fold
 from weft.training.weighting import LossWeights
 
 
@@ -64,6 +66,8 @@ def train(
     device: Device = "auto",
     resume: bool = False,
     callback: Callback | None = None,
+    shared: Shared | None = None,
+    fold: Fold | None = None,
 ) -> Model:
     """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
 
@@ -75,6 +79,8 @@ def train(
         seed: instead of the config's.
         resume: go on with an unfinished run of the same output; the result is the same as without the break.
         callback: sees the run; a live bar on standard error by default.
+        shared: what many runs of this process load, read and compute once; the result is the same as without it.
+        fold: the part of the training rows to report on, instead of a test file's rows.
     """
     changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
     name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
@@ -90,7 +96,7 @@ def train(
         else:
             folder.start(experiment, started)
         command = resume_command(config, target, device)
-        run = Run(experiment, base, folder, device, callback or ProgressCallback(), command)
+        run = Run(experiment, base, folder, device, callback or ProgressCallback(), command, shared, fold)
         run.finish(run.learn(resume))
         folder.publish()
     return load(target, device=device)
@@ -127,11 +133,15 @@ class Run:
         device: Device,
         callback: Callback,
         resume_command: str,
+        shared: Shared | None = None,
+        fold: Fold | None = None,
     ) -> None:
         self.experiment, self.base, self.callback, self.resume_command = experiment, base, callback, resume_command
+        self.shared = shared
         self.run_folder, self.folder = run_folder, run_folder.path
         try:
-            prepared = prepare(experiment, base, device=device, cache=self.folder / CACHE, reading=callback.reading)
+            cache, reading = self.folder / CACHE, callback.reading
+            prepared = prepare(experiment, base, device=device, cache=cache, reading=reading, shared=shared, fold=fold)
             self.data, self.network = prepared.complete()
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.hardware = choose_hardware(experiment, device, self.folder)
@@ -243,7 +253,9 @@ class Run:
             return
 
     def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
-        return measure_baselines(network.targets[name], self.data[name].train, rows)
+        if self.shared is None or network.tasks[name].format is not None:  # raw text is too much to keep
+            return measure_baselines(network.targets[name], self.data[name].train, rows)
+        return self.shared.baselines(self.network.targets[name], self.data[name].train, rows)
 
     def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
         """The first texts of a task in which anything is marked, as far as the config asks for them."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.data.dataset import Splits, StoredRows
+from weft.data.records import Example
 from weft.data.redact import common_labels, nearest_name, shown_label
 from weft.errors import DataError
 from weft.targets import Target
 from weft.tasks import Task
-from weft.tasks.base.examples import held_out_lines, labels_of, reduce_rows
+from weft.tasks.base.examples import fold_lines, held_out_lines, labels_of, reduce_rows
 from weft.training.faults import Faults
 from weft.training.reading import SHOWN, UNLIKELY, SplitRows, count_rows, read_files
+
+ReadFiles = Callable[[Mapping[str, Task], Path, Faults], dict[str, dict[str, SplitRows]]]
 
 _LONGEST_LABEL = 100  # characters; a column of longer ones holds texts
 
@@ -32,23 +35,56 @@ class TaskData:
         return Splits(*(StoredRows(parts[split].rows if split in parts else []) for split in ("train", "dev", "test")))
 
 
-def read_task_data(tasks: Mapping[str, Task], base: Path, seed: int, faults: Faults) -> TaskData:
+@dataclass(frozen=True)
+class Fold:
+    """One of `count` parts of the training rows, counted from 0: the rows to report on instead of a test file's."""
+
+    count: int
+    index: int
+
+
+def read_task_data(
+    tasks: Mapping[str, Task],
+    base: Path,
+    seed: int,
+    faults: Faults,
+    *,
+    fold: Fold | None = None,
+    read: ReadFiles = read_files,
+) -> TaskData:
     """The rows of every task that reads files, with a fault for all that cannot be learned from."""
-    files = read_files(tasks, base, faults)
-    train = {name: splits["train"].rows for name, splits in files.items() if "train" in splits}
-    held_out = held_out_lines(tasks, train, seed)
-    parts = {name: _divide(name, tasks[name], splits, held_out.get(name, ()), seed) for name, splits in files.items()}
+    files = read(tasks, base, faults)
+    folded = files if fold is None else _set_fold_aside(tasks, files, fold, seed)
+    held_out = held_out_lines(tasks, _training_rows(folded), seed)
+    parts = {name: _divide(name, tasks[name], splits, held_out.get(name, ()), seed) for name, splits in folded.items()}
     for name, task in tasks.items():
         _check_parts(name, task, parts[name], faults)
     return TaskData(files, parts)
 
 
-def load_data(tasks: Mapping[str, Task], base: Path, seed: int) -> dict[str, Splits]:
+def load_data(tasks: Mapping[str, Task], base: Path, seed: int, fold: Fold | None = None) -> dict[str, Splits]:
     """The rows of every task that reads files; raises one DataError with every fault of every file."""
     faults = Faults()
-    data = read_task_data(tasks, base, seed, faults)
+    data = read_task_data(tasks, base, seed, faults, fold=fold)
     faults.raise_all()
     return {name: data.splits(name) for name in tasks}
+
+
+def _training_rows(files: Mapping[str, Mapping[str, SplitRows]]) -> dict[str, list[Example]]:
+    return {name: splits["train"].rows for name, splits in files.items() if "train" in splits}
+
+
+def _set_fold_aside(
+    tasks: Mapping[str, Task], files: Mapping[str, dict[str, SplitRows]], fold: Fold, seed: int
+) -> dict[str, dict[str, SplitRows]]:
+    """The splits with one part of the training rows as test."""
+    folds, folded = fold_lines(tasks, _training_rows(files), fold.count, seed), dict(files)
+    for name, lines in folds.items():
+        train, tested = files[name]["train"], lines[fold.index]
+        test = replace(train, path=f"tasks.{name}.test", rows=[row for row in train.rows if row.line in tested])
+        learned = replace(train, rows=[row for row in train.rows if row.line not in tested])
+        folded[name] = {**files[name], "train": learned, "test": test}
+    return folded
 
 
 def _divide(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.data.formats import Row
 from weft.data.records import Example, Input
-from weft.data.splits import split_off, subsample
+from weft.data.splits import draw_folds, split_off, subsample
 from weft.data.unicode import normalise
 from weft.errors import DataError
 from weft.targets import Target
@@ -21,25 +21,52 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
     Tasks that set the same share of the same file aside do so together: what one learns from, none is chosen by. Each
     combination of their answers keeps its proportion, and equal texts stay on one side.
     """
-    groups: dict[Any, list[str]] = {}
+    groups: dict[tuple[Any, float], list[str]] = {}
     for name in train:
         if (share := tasks[name].dev_share) is not None:
             groups.setdefault((tasks[name].train, share), []).append(name)
     held_out_of: dict[str, set[int]] = {}
     for (_, share), names in groups.items():
-        rows: dict[int, dict[str, Example]] = {}
-        for name in names:
-            for row in train[name]:
-                rows.setdefault(row.line, {})[name] = row
-        lines = sorted(rows)
-        texts = [dict.fromkeys(text for row in rows[line].values() for text in row.texts) for line in lines]
-        targets = {name: tasks[name].target() for name in names}
-        strata = [
-            tuple(targets[n].stratum(rows[line][n].gold) if n in rows[line] else None for n in names) for line in lines
-        ]
-        _, held_out = split_off([normalise(" ".join(texts_of_line)) for texts_of_line in texts], strata, share, seed)
+        lines, texts, strata = _rows_of_file({name: tasks[name] for name in names}, train)
+        _, held_out = split_off(texts, strata, share, seed)
         held_out_of |= {name: {lines[index] for index in held_out} for name in names}
     return held_out_of
+
+
+def fold_lines(
+    tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], count: int, seed: int
+) -> dict[str, list[set[int]]]:
+    """For each task the lines of its training file in every one of `count` folds, drawn by the seed.
+
+    Tasks with the same file have the same folds: what one learns from, none is measured on.
+    """
+    groups: dict[Any, list[str]] = {}
+    for name in train:
+        groups.setdefault(tasks[name].train, []).append(name)
+    folds_of: dict[str, list[set[int]]] = {}
+    for names in groups.values():
+        lines, texts, strata = _rows_of_file({name: tasks[name] for name in names}, train)
+        folds = [{lines[index] for index in fold} for fold in draw_folds(texts, strata, count, seed)]
+        folds_of |= dict.fromkeys(names, folds)
+    return folds_of
+
+
+def _rows_of_file(
+    tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]]
+) -> tuple[list[int], list[str], list[Hashable]]:
+    """The lines of a file that any of the tasks reads, the texts these find there, and their answers' strata."""
+    rows: dict[int, dict[str, Example]] = {}
+    for name in tasks:
+        for row in train[name]:
+            rows.setdefault(row.line, {})[name] = row
+    lines = sorted(rows)
+    texts = [dict.fromkeys(text for row in rows[line].values() for text in row.texts) for line in lines]
+    targets = {name: task.target() for name, task in tasks.items()}
+    strata: list[Hashable] = [
+        tuple(target.stratum(rows[line][name].gold) if name in rows[line] else None for name, target in targets.items())
+        for line in lines
+    ]
+    return lines, [normalise(" ".join(texts_of_line)) for texts_of_line in texts], strata
 
 
 def read_example(task: Task, row: Row, path: Path) -> Example | None:
