@@ -135,6 +135,20 @@ def test_a_file_that_was_written_anew_is_read_anew(run: Run, files: Path) -> Non
     assert sum(report["tasks"]["fox"]["rows"].values()) == 49
 
 
+def test_tasks_that_read_other_columns_of_a_file_share_no_rows(run: Run) -> None:
+    shared = Shared()
+    run({"tasks": {"one": FOX}}, shared)
+    other = {"tasks": {"one": {**FOX, "label": "long"}}}
+    assert result(run(other, shared)) == result(run(other))
+
+
+def test_baselines_are_those_of_a_runs_own_rows(run: Run) -> None:
+    shared = Shared()
+    for limit in (30, 8):
+        few = {"tasks": {"long": {**LONG, "limit": limit}}, "training": {"epochs": 1}}
+        assert result(run(few, shared)) == result(run(few))
+
+
 def test_faults_are_the_same_with_shared_rows(run: Run) -> None:
     wrong = {"tasks": {"fox": {**FOX, "label": "nothing"}, "gone": {**FOX, "train": "gone.csv"}, "long": LONG}}
     messages = []

@@ -253,9 +253,10 @@ class Run:
             return
 
     def _baselines(self, network: Network, name: str, rows: Sequence[Example]) -> dict[str, dict[str, float]]:
-        if self.shared is None or network.tasks[name].format is not None:  # raw text is too much to keep
-            return measure_baselines(network.targets[name], self.data[name].train, rows)
-        return self.shared.baselines(self.network.targets[name], self.data[name].train, rows)
+        measure = measure_baselines
+        if self.shared is not None and network.tasks[name].format is None:  # raw text would be too much to keep
+            measure = self.shared.baselines
+        return measure(self.network.targets[name], self.data[name].train, rows)
 
     def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
         """The first texts of a task in which anything is marked, as far as the config asks for them."""
