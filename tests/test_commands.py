@@ -30,7 +30,10 @@ from weft.training.progress import Callback, ProgressCallback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 LONG = "the quick brown fox jumps over the lazy dog"  # more tokens than the task `fox` reads
-FILES = {"README.md", "metrics.json", "model.safetensors", "report.html", "report.json", "tokenizer.json", "weft.json"}
+FILES = {
+    *("README.md", "metrics.json", "model.safetensors", "outcomes.safetensors", "report.html", "report.json"),
+    *("tokenizer.json", "weft.json"),
+}
 
 
 @dataclass(frozen=True)

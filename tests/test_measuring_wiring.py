@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 import weft
 from weft.cli import main as cli
 from weft.errors import DataError
+from weft.metrics.outcomes.file import read_outcomes
 from weft.reports.card import render_card
 from weft.reports.record import RunRecord
 from weft.reports.run_page import render
@@ -331,6 +332,43 @@ def test_test_rows_are_answered_with_fitted_thresholds_and_dev_rows_without(
     answers = finished.reported_answers(name, part)
     reported = finished.report["tasks"][name]["result"]["measures"]["scores"]
     assert reported == pytest.approx(measure(kind, finished.rows[part], answers), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+def test_the_outcomes_of_every_reported_row_are_kept_and_give_the_scores_of_any_of_them(
+    finished: Finished, kind: str, part: str
+) -> None:
+    name, rows = kind + PARTS[part], finished.rows[part]
+    outcomes = read_outcomes(finished.folder / "outcomes.safetensors")[name]
+    assert outcomes.lines.tolist() == list(range(1, len(rows) + 1))
+    answers = finished.reported_answers(name, part)
+    drawn = np.random.default_rng(1).integers(len(rows), size=(5, len(rows)))
+    weights = np.stack([np.bincount(one, minlength=len(rows)) for one in drawn]).astype(np.float64)
+    expected = [measure(kind, [rows[row] for row in one], [answers[row] for row in one]) for one in drawn]
+    assert set(outcomes.metrics) == expected[0].keys()
+    for metric in outcomes.metrics:
+        wanted = [scores[metric] for scores in expected]
+        np.testing.assert_allclose(outcomes.measure(metric, weights), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_outcomes_say_how_sure_each_answer_is_and_whether_it_is_right(finished: Finished) -> None:
+    kept = read_outcomes(finished.folder / "outcomes.safetensors")
+    assert list(kept) == TASKS
+    answers = finished.reported_answers("topic", "test")
+    assert kept["topic"].scores == pytest.approx([one["score"] for one in answers], abs=1e-5)
+    right = [one["label"] == row["topic"] for one, row in zip(answers, finished.rows["test"], strict=True)]
+    assert kept["topic"].right.tolist() == right
+    for kind in ("marks", "nested", "links"):
+        answers = finished.reported_answers(kind, "test")
+        sure = [float(np.mean([one["score"] for one in found])) if found else math.nan for found in answers]
+        assert kept[kind].scores == pytest.approx(sure, abs=1e-5, nan_ok=True)
+        golds = [gold_marks(kind, row) for row in finished.rows["test"]]
+        assert kept[kind].right.tolist() == [g == found_marks(kind, a) for g, a in zip(golds, answers, strict=True)]
+    sure = [
+        float(np.mean([one["scores"][label] for label in one["labels"]])) if one["labels"] else math.nan
+        for one in finished.reported_answers("things", "test")
+    ]
+    assert kept["things"].scores == pytest.approx(sure, abs=1e-5, nan_ok=True)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -805,9 +843,28 @@ def test_no_text_of_the_data_is_written_or_printed_unless_asked_for(
     assert "tags" in printed
     assert secrets(printed.encode()) == []
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"report.html", "report.json", "README.md", "weft.json"} <= {path.name for path in files}
+    told = {"report.html", "report.json", "README.md", "weft.json", "outcomes.safetensors"}
+    assert told <= {path.name for path in files}
     assert {path.name: secrets(path.read_bytes()) for path in files} == {path.name: [] for path in files}
     assert b"contains texts of the data" not in (folder / "report.html").read_bytes()
+
+
+def test_labels_that_could_be_texts_are_numbers_in_the_outcomes(tmp_path: Path, small_encoder: str) -> None:
+    rows = [{"text": "the fox", "label": f"zqlabel{number}qz"} for number in range(30)]
+    long = "zqlong1qz, a label that is longer than any name would be"
+    marks = [{"text": f"the fox {number}", "spans": [[0, 3, "article" if number else long]]} for number in range(30)]
+    write_rows(tmp_path / "labels.jsonl", rows)
+    write_rows(tmp_path / "spans.jsonl", marks)
+    tasks = {
+        "t": {"kind": "classification", "train": "labels.jsonl", "dev": "labels.jsonl"},
+        "s": {"kind": "spans", "train": "spans.jsonl", "dev": "spans.jsonl"},
+    }
+    folder = train(tmp_path, small_encoder, tasks, training={"baselines": False})
+    assert secrets((folder / "weft.json").read_bytes())  # the model itself must know them
+    assert secrets((folder / "outcomes.safetensors").read_bytes()) == []
+    kept = read_outcomes(folder / "outcomes.safetensors")
+    assert list(kept["t"].per_class()) == list(kept["t"].labels) == [f"label {number}" for number in range(1, 31)]
+    assert kept["s"].labels == ("article", "label 2")
 
 
 def test_as_many_texts_as_asked_for_are_shown_with_what_was_marked_and_found(

@@ -27,7 +27,7 @@ Scores = dict[str, float]
 
 
 def label(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
-    gold, predicted = draw.integers(3, size=ROWS), draw.integers(4, size=ROWS)
+    gold, predicted = draw.integers(2, size=ROWS), draw.integers(3, size=ROWS)  # nobody says d
     sure = draw.random(ROWS)
     outcomes = LabelOutcomes(lines=np.arange(ROWS), scores=sure, labels=NAMES, gold=gold, predicted=predicted)
 
@@ -50,6 +50,8 @@ def annotations(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarr
     hits = draw.integers(3, size=(ROWS, 4))
     predicted, gold = hits + draw.integers(3, size=(ROWS, 4)), hits + draw.integers(2, size=(ROWS, 4))
     counts = np.stack([hits, predicted, gold], axis=2)
+    counts[:, 3] = 0  # nobody says d
+    hits, predicted, gold = np.moveaxis(counts, 2, 0)
     outcomes = AnnotationOutcomes(
         lines=np.arange(ROWS), scores=unknown(ROWS), labels=NAMES, hits=hits, predicted=predicted, gold=gold
     )

@@ -15,7 +15,9 @@ from weft.data.predictions import PlainPrediction, Prediction
 from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
-from weft.targets import FittedRowTarget, Measures, Target
+from weft.metrics.outcomes import Outcomes
+from weft.metrics.outcomes.means import MeanOutcomes
+from weft.targets import FittedRowTarget, Measures, Target, confidences
 from weft.tasks.base.text import TextTask
 
 
@@ -90,6 +92,12 @@ class FittedCoins(FittedRowTarget):
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         return [CoinsPrediction(round(min(max(score, 0), self.most))) for score in scores.squeeze(1).tolist()]
+
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> Outcomes:
+        right = np.array([prediction.gold == gold for prediction, gold in zip(predictions, golds, strict=True)])
+        return MeanOutcomes(
+            lines=np.asarray(lines), scores=confidences(predictions), values={"accuracy": right.astype(np.float64)}
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         right = [prediction.gold == gold for prediction, gold in zip(predictions, golds, strict=True)]

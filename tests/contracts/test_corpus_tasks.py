@@ -23,6 +23,7 @@ from weft.config.training import Batching
 from weft.corpus.loading import CorpusLoader
 from weft.corpus.rows import ResampledRows
 from weft.data.records import Example, Input
+from weft.metrics.outcomes.file import read_outcomes, write_outcomes
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.folder import load_network, save_network
@@ -200,6 +201,19 @@ def test_a_saved_network_predicts_the_same_bits_elsewhere(case: Case, tmp_path: 
     assert torch.equal(scores(loaded, rows).values, scores(network, rows).values)
     text: Any = ("The fox.", "The dog.") if case.task.text_count == 2 else "The [MASK] jumps."
     assert weft.load(tmp_path / "elsewhere").predict([text], "t") == weft.Model(network).predict([text], "t")
+
+
+def test_outcomes_give_the_scores_that_are_measured_and_survive_a_file(case: Case, tmp_path: Path) -> None:
+    network = case.network()
+    rows = list(case.rows(network))
+    result = evaluate(network, {"t": rows})["t"]
+    assert result.outcomes is not None
+    write_outcomes(tmp_path / "x.safetensors", {"t": result.outcomes})
+    outcomes = read_outcomes(tmp_path / "x.safetensors")["t"]
+    assert outcomes.lines.tolist() == [one.line for one in rows]
+    assert result.measures.scores.keys() == set(outcomes.metrics)
+    for metric, value in result.measures.scores.items():
+        assert outcomes.measure(metric) == pytest.approx([value])
 
 
 def test_it_learns_a_small_corpus_by_heart(case: Case) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tomli_w
 import torch
@@ -20,6 +21,7 @@ import weft
 from checking import read_measured
 from weft.checkpoints.safetensors import digest, read_file
 from weft.data.records import Example, Input
+from weft.metrics.outcomes.file import read_outcomes, write_outcomes
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.folder import load_network, save_network
@@ -202,6 +204,26 @@ def test_perfect_scores_are_decoded_to_the_gold(case: Case) -> None:
         same = case.task.target().key(prediction.gold) == case.task.target().key(expected)
         assert same or prediction.gold == pytest.approx(expected, abs=1e-6)  # a number is given as nearly as it can be
     assert target.measure(golds, predictions).scores[network.metric("t")] == pytest.approx(1.0)
+
+
+def test_outcomes_give_the_scores_of_any_resample_of_the_rows_and_survive_a_file(case: Case, tmp_path: Path) -> None:
+    network, rows = case.network(), case.examples()
+    target = network.targets["t"]
+    tokenized = network.encode("t", rows)
+    answers = target.decode(scores(network, rows), tokenized)
+    found = evaluate(network, {"t": rows})["t"].outcomes
+    assert found is not None
+    write_outcomes(tmp_path / "x.safetensors", {"t": found})
+    outcomes = read_outcomes(tmp_path / "x.safetensors")["t"]
+    assert outcomes.lines.tolist() == [one.line for one in rows]
+    assert network.metric("t") in outcomes.metrics
+    drawn = np.random.default_rng(0).integers(len(rows), size=(4, len(rows)))
+    weights = np.stack([np.bincount(one, minlength=len(rows)) for one in drawn]).astype(np.float64)
+    for place, one in enumerate(drawn):
+        measures = target.measure([rows[row].gold for row in one], [answers[row] for row in one], intervals=False)
+        assert measures.scores.keys() == set(outcomes.metrics)
+        for metric, value in measures.scores.items():
+            assert outcomes.measure(metric, weights)[place] == pytest.approx(value, abs=1e-9), metric
 
 
 def test_it_learns_32_rows_by_heart(trained_case: Case) -> None:

@@ -12,9 +12,11 @@ Each says what it is as plain JSON data, in a few words, and as gold; nobody loo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from weft.data.records import Gold, Relation, Span
@@ -48,6 +50,11 @@ class Prediction(ABC):
         """The spans of the text, for predictions that consist of such."""
         return None
 
+    @property
+    def confidence(self) -> float:
+        """The mean probability of what was given; nan where nothing was, or where nobody said how sure it is."""
+        return math.nan
+
     def given(self) -> tuple[tuple[str, float], ...]:
         """The labels that were given to the row, with their probabilities."""
         return ()
@@ -76,6 +83,10 @@ class LabelPrediction(Prediction):
     def gold(self) -> Gold:
         return self.label
 
+    @property
+    def confidence(self) -> float:
+        return math.nan if self.score is None else self.score
+
     def given(self) -> tuple[tuple[str, float], ...]:
         return ((self.label, self.score or 0.0),)
 
@@ -99,6 +110,10 @@ class LabelsPrediction(Prediction):
     @property
     def gold(self) -> Gold:
         return self.labels
+
+    @property
+    def confidence(self) -> float:
+        return _mean([self.scores[label] for label in self.labels if label in self.scores])
 
     def given(self) -> tuple[tuple[str, float], ...]:
         return tuple((label, self.scores.get(label, 0.0)) for label in self.labels)
@@ -162,6 +177,10 @@ class SpansPrediction(Prediction):
     def spans(self) -> tuple[PredictedSpan, ...] | None:
         return self.found
 
+    @property
+    def confidence(self) -> float:
+        return _mean([span.score for span in self.found])
+
 
 @dataclass(frozen=True, slots=True)
 class PredictedRelation:
@@ -206,6 +225,10 @@ class RelationsPrediction(Prediction):
     def gold(self) -> Gold:
         return tuple(relation.gold for relation in self.relations)
 
+    @property
+    def confidence(self) -> float:
+        return _mean([relation.score for relation in self.relations])
+
 
 class MaskedCounts(NamedTuple):
     """What is measured of a row: its masked positions, how many are right, and the sum of their log likelihoods."""
@@ -241,6 +264,10 @@ class MaskedPrediction(Prediction):
 
 def _named(given: tuple[tuple[str, float], ...]) -> str:
     return ", ".join(f"{label} {100 * score:.1f}\u00a0%" for label, score in given)
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return fmean(scores) if scores else math.nan
 
 
 def _counted(count: int, noun: str) -> str:

@@ -16,6 +16,7 @@ from weft.data.records import Example
 from weft.data.redact import hidden_labels
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
+from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import Section
 from weft.metrics.wrong_rows import wrong_rows
 from weft.model.gold import read_gold
@@ -40,6 +41,7 @@ class TaskResult:
     measures: Measures
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()  # what a report shows beside
+    outcomes: Outcomes | None = None  # of each row, where intervals were asked for
 
     @property
     def value(self) -> float:
@@ -51,8 +53,9 @@ class TaskResult:
         return self.value - self.baselines.get("majority", {}).get(self.metric, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data without the sections."""
-        return asdict(replace(self, sections=()))
+        """Plain data without the sections and what was answered on each row."""
+        measures = asdict(self.measures)
+        return {"metric": self.metric, "rows": self.rows, "measures": measures, "baselines": self.baselines}
 
 
 def evaluate(
@@ -79,9 +82,18 @@ def evaluate(
     results = {}
     for task, examples in rows.items():
         measures = targets[task].measure([row.gold for row in examples], predictions[task], intervals)
-        sections = report_sections(targets[task], examples, predictions[task], measures) if intervals else ()
-        results[task] = TaskResult(network.metric(task), len(examples), measures, sections=tuple(sections))
+        result = TaskResult(network.metric(task), len(examples), measures)
+        results[task] = _with_rows(result, targets[task], examples, predictions[task]) if intervals else result
     return results
+
+
+def _with_rows(
+    result: TaskResult, target: FittedTarget, examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> TaskResult:
+    """The result with what is known of single rows; no label that could be a text is in it."""
+    sections = report_sections(target, examples, predictions, result.measures)
+    outcomes = target.outcomes([row.gold for row in examples], predictions, [row.line for row in examples])
+    return replace(result, sections=tuple(sections), outcomes=outcomes.with_labels(_hidden(target)))
 
 
 def score_rows(
@@ -130,9 +142,13 @@ def report_sections(
     """What a report shows of a task: what its kind gives, and lines of wrong rows; no label that could be a text."""
     mistakes = [target.find_mistake(row.gold, answer) for row, answer in zip(examples, predictions, strict=True)]
     sections = [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
+    return [section.with_labels(_hidden(target)) for section in sections]
+
+
+def _hidden(target: FittedTarget) -> dict[str, str]:
+    """Other names for the labels that could be texts."""
     counts = dict(zip(target.labels, target.label_counts, strict=False))  # a kind may not have counted
-    hidden = hidden_labels(counts, target.target.labels)
-    return [section.with_labels(hidden) for section in sections]
+    return hidden_labels(counts, target.target.labels)
 
 
 def evaluate_data(

@@ -22,6 +22,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -30,6 +32,7 @@ from weft.data.predictions import Prediction
 from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
+from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import ClassTable, Section
 from weft.metrics.wrong_rows import Mistake
 from weft.tensors import Batch, Scores
@@ -190,6 +193,10 @@ class FittedTarget(ABC):
         return self
 
     @abstractmethod
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> Outcomes:
+        """What was answered on each row, in numbers, and where these rows stand in their file."""
+
+    @abstractmethod
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """How good the predictions are."""
 
@@ -304,6 +311,11 @@ def refuse_merged_labels(loss: Loss, labels: int) -> None:
 def as_logits(scores: Tensor) -> Tensor:
     """One score per row as two, (B, 1) → (B, 2), so that softmax over them is the sigmoid of the one."""
     return torch.cat([torch.zeros_like(scores), scores], 1) if scores.shape[1] == 1 else scores
+
+
+def confidences(predictions: Sequence[Prediction]) -> npt.NDArray[np.float64]:
+    """How sure each prediction is, (B,); nan where it does not say."""
+    return np.array([prediction.confidence for prediction in predictions], dtype=np.float64)
 
 
 def text_pairs(rows: Sequence[Example]) -> list[tuple[str, str]]:

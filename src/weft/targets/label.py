@@ -20,10 +20,11 @@ from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
 from weft.metrics.classification import count, label_ids, per_class, scores_of
+from weft.metrics.outcomes.label import LabelOutcomes
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import FittedRowTarget, Measures, Target, as_logits, text_pairs
+from weft.targets import FittedRowTarget, Measures, Target, as_logits, confidences, text_pairs
 from weft.targets.base.reading import read_label
 
 
@@ -123,6 +124,15 @@ class FittedLabel(FittedRowTarget):
 
         both = min(gold.sum(), (1 - gold).sum()) >= MINIMUM
         return replace(fitted, threshold=choose_threshold(likely, value, len(gold) if both else 0))
+
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> LabelOutcomes:
+        return LabelOutcomes(
+            lines=np.asarray(lines),
+            scores=confidences(predictions),
+            labels=self.labels,
+            gold=label_ids([str(gold) for gold in golds], self.labels),
+            predicted=label_ids([str(prediction.gold) for prediction in predictions], self.labels),
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names = [str(gold) for gold in golds]

@@ -21,9 +21,10 @@ from weft.losses.binary import Binary
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
+from weft.metrics.outcomes.counts import LabelSetOutcomes
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import FittedRowTarget, Measures, Target
+from weft.targets import FittedRowTarget, Measures, Target, confidences
 from weft.targets.base.reading import read_label
 
 
@@ -138,6 +139,20 @@ class FittedLabels(FittedRowTarget):
         wrong = [scores[label] if label in given else 1 - scores[label] for label in true ^ given if label in scores]
         in_words = [", ".join(name for name in self.labels if name in names) or "–" for names in (true, given)]
         return None if true == given else Mistake(in_words[0], in_words[1], max(wrong, default=None))
+
+    def outcomes(
+        self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]
+    ) -> LabelSetOutcomes:
+        gold = label_matrix([_names(gold) for gold in golds], self.labels).astype(np.int64)
+        given = label_matrix([_names(prediction.gold) for prediction in predictions], self.labels).astype(np.int64)
+        return LabelSetOutcomes(
+            lines=np.asarray(lines),
+            scores=confidences(predictions),
+            labels=self.labels,
+            hits=gold * given,
+            predicted=given,
+            gold=gold,
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names, answers = [_names(gold) for gold in golds], [_names(prediction.gold) for prediction in predictions]

@@ -19,7 +19,8 @@ from weft.errors import ConfigError, DataError
 from weft.losses import Loss, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
-from weft.targets import FittedTarget, Measures, ScoresLoss, Target, refuse_merged_labels
+from weft.metrics.outcomes.tokens import BoundaryOutcomes, TokenOutcomes
+from weft.targets import FittedTarget, Measures, ScoresLoss, Target, confidences, refuse_merged_labels
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 
@@ -132,6 +133,14 @@ class FittedMasked(FittedTarget):
                 for _, *rest in values[:count].tolist()  # the boundary's serve learning only
             )
         )
+
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> TokenOutcomes:
+        counts = [cast(MaskedPrediction, prediction).counts for prediction in predictions]
+        own, scores = np.array([row.own for row in counts]), confidences(predictions)
+        if not self.target.boundary:
+            return TokenOutcomes(lines=np.asarray(lines), scores=scores, sums=own)
+        boundary = np.array([row.boundary for row in counts])
+        return BoundaryOutcomes(lines=np.asarray(lines), scores=scores, sums=own, boundary_sums=boundary)
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the masked positions; those from the boundary apart."""

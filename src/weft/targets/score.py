@@ -20,8 +20,9 @@ from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.metrics.regression import regression_scores
-from weft.targets import FittedRowTarget, Measures, Target, text_pairs
+from weft.targets import FittedRowTarget, Measures, Target, confidences, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
@@ -128,6 +129,16 @@ class FittedScore(FittedRowTarget):
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         return [ScorePrediction(value) for value in self.values(scores.float()).tolist()]
+
+    def outcomes(
+        self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]
+    ) -> NumberOutcomes:
+        return NumberOutcomes(
+            lines=np.asarray(lines),
+            scores=confidences(predictions),
+            gold=np.array([_score(gold) for gold in golds]),
+            predicted=np.array([_score(prediction.gold) for prediction in predictions]),
+        )
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         gold = np.array([_score(gold) for gold in golds])

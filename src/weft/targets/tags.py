@@ -24,11 +24,13 @@ from weft.layers.words import first_of_words, mean_by_word
 from weft.losses import Loss
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import class_table, count, label_ids, scores_of
-from weft.targets import Measures, ScoresLoss, refuse_merged_labels
+from weft.metrics.outcomes.counts import AnswerCounts, TagOutcomes
+from weft.targets import Measures, ScoresLoss, confidences, refuse_merged_labels
 from weft.targets.base.annotations import (
     AnnotationTarget,
     FittedAnnotations,
     SpanTarget,
+    annotation_outcomes,
     as_prediction,
     gold_spans,
     measure_spans,
@@ -228,6 +230,25 @@ class FittedTags(FittedAnnotations):
         words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, tags, likely, strict=True)
         return tuple(predicted_span(tokenized_example, start, end, tag, score) for start, end, tag, score in words)
 
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> AnswerCounts:
+        names, answers, row_of = _word_by_word(golds, predictions)
+        known = (*self.labels, "")  # a word that the tokenizer knew nothing of gets no tag
+        gold, given = label_ids(names, known), label_ids(answers, known)
+        right = gold == given
+
+        def by_row(tags: Any, rows: Any) -> Any:
+            counts = np.bincount(rows * len(known) + tags, minlength=len(golds) * len(known))
+            return counts.reshape(len(golds), len(known))
+
+        return TagOutcomes(
+            lines=np.asarray(lines),
+            scores=confidences(predictions),
+            labels=known,
+            hits=by_row(gold[right], row_of[right]),
+            predicted=by_row(given, row_of),
+            gold=by_row(gold, row_of),
+        )
+
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         names, answers, row_of = _word_by_word(golds, predictions)
         known = (*self.labels, "")  # a word that the tokenizer knew nothing of gets no tag
@@ -319,6 +340,9 @@ class FittedBio(FittedTags):
             for first, last, label in spans
         )
 
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> AnswerCounts:
+        return annotation_outcomes(golds, predictions, lines, self.labels)
+
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
 
@@ -339,7 +363,7 @@ def _word_by_word(golds: Sequence[Any], predictions: Sequence[Any]) -> tuple[lis
             names.append(tag)
             answers.append(tags.get((start, end), ""))
             row_of.append(row)
-    return names, answers, np.array(row_of)
+    return names, answers, np.array(row_of, dtype=np.int64)
 
 
 def _words_and_tags(row: Example) -> tuple[list[str], list[str]]:

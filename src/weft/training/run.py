@@ -23,6 +23,7 @@ from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
 from weft.data.records import Example
 from weft.errors import ConfigError, WeftError
+from weft.metrics.outcomes.file import OUTCOMES, write_outcomes
 from weft.model.devices import Device, choose_device
 from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, measure_baselines
 from weft.model.folder import load_network, save_network
@@ -210,6 +211,9 @@ class Run:
         }
         for name, text in documents.items():
             write_atomically(self.folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
+        write_outcomes(
+            self.folder / OUTCOMES, {name: one.outcomes for name, one in results.items() if one.outcomes is not None}
+        )
         self._keep_per_task(state)
         self.hardware.end_training()
 

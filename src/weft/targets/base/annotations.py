@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
+import numpy as np
+
 from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
 from weft.data.bio import tags_of_spans
 from weft.data.cells import is_blank
@@ -16,10 +18,11 @@ from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.outcomes.counts import AnnotationOutcomes, AnswerCounts
 from weft.metrics.sections import ClassTable, Section, Table
 from weft.metrics.spans import SPAN_ERRORS, count_spans, nested_recall, per_label, span_errors, span_scores
 from weft.metrics.wrong_rows import Mistake, listed_spans
-from weft.targets import FittedTarget, Measures, Target, refuse_merged_labels
+from weft.targets import FittedTarget, Measures, Target, confidences, refuse_merged_labels
 from weft.targets.base.reading import check_labels
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
@@ -132,6 +135,9 @@ class FittedAnnotations(FittedTarget):
     def label_counts(self) -> tuple[int, ...]:
         return self.counts
 
+    def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> AnswerCounts:
+        return annotation_outcomes(golds, predictions, lines, self.labels)
+
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
         """The spans that were missed and those that are not true; as sure as the surest of the latter."""
         spans = prediction.spans or ()
@@ -202,6 +208,23 @@ def words_of(prediction: Prediction, tokenized_example: TokenizedExample) -> Ite
         held = word_range(tokenized_example.words, span.start, span.end)
         assert held is not None
         yield held
+
+
+def annotation_outcomes(
+    golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int], labels: tuple[str, ...]
+) -> AnnotationOutcomes:
+    """How many annotations of each row and label are right, were given and are true."""
+    gold: Any = golds
+    given: Any = [prediction.gold for prediction in predictions]
+    hits, predicted, true = np.moveaxis(count_spans(gold, given, labels), 2, 0)
+    return AnnotationOutcomes(
+        lines=np.asarray(lines),
+        scores=confidences(predictions),
+        labels=labels,
+        hits=hits,
+        predicted=predicted,
+        gold=true,
+    )
 
 
 def measure_spans(
