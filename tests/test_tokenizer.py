@@ -145,6 +145,13 @@ def test_the_texts_of_a_pair_have_their_own_words_and_offsets(minilm: TextEncode
     assert segments_of(row) == [0] * 4 + [1] * 4
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_second_text_of_a_pair_has_the_offsets_it_has_alone(kinds: dict[str, Tokenizer], kind: str) -> None:
+    second = ODD["blanks between and around"]
+    pair, alone = encode_one(kinds[kind], ("fox", second)), encode_one(kinds[kind], second)
+    assert pair.offsets[pair.texts == 1].tolist() == alone.offsets[alone.texts == 0].tolist()
+
+
 def cut_by_loop(parts: list[list[int]], room: int, truncation: Truncation) -> list[list[int]]:
     """Take tokens away one by one: from the longer text; of equal ones, from the one that was shorter at first."""
     parts = [list(part) for part in parts]
