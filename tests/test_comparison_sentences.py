@@ -84,15 +84,22 @@ def test_a_quick_look_and_missing_runs_stand_before_everything() -> None:
     assert cautions(record(base())) == []
 
 
-def test_many_variants_are_counted_by_verdict_and_the_surest_named() -> None:
+def test_many_variants_are_counted_by_verdict_and_a_few_named() -> None:
     worse = cell(variant="b", difference=-0.021, difference_low=-0.035, difference_high=-0.008, verdict="worse")
     unclear = [cell(variant=f"c{number}", **AROUND) for number in range(5)]
     same = cell(variant="d", difference=0, difference_low=-0.001, difference_high=0.001, verdict="equivalent")
     assert said(cell(), worse, *unclear, same) == (
-        "On urgency, of 8 variants held against plain over 8 seeds, 1 is better (label_attention by 2.1 points, 0.8 to"
-        " 3.5), 1 is worse (b by 2.1 points, 0.8 to 3.5), 1 is equivalent (d) and for 5 it cannot be told (c0, c1, c2"
-        " and 2 more); more seeds or more rows to test on may tell."
+        "On urgency, of 8 variants held against plain over 8 seeds, 1 is better (label_attention by 2.1 points, 95 %"
+        " interval 0.8 to 3.5), 1 is worse (b by 2.1 points, 95 % interval 0.8 to 3.5), 1 is equivalent (d) and for 5"
+        " it cannot be told; more seeds or more rows to test on may tell."
     )
+    assert said(cell(), worse, unclear[0]) == (
+        "On urgency, held against plain over 8 seeds, label_attention is better by 2.1 points (95 % interval 0.8 to"
+        " 3.5), b is worse by 2.1 points (95 % interval 0.8 to 3.5) and for c0 it cannot be told; more seeds or more"
+        " rows to test on may tell."
+    )
+    several = [cell(variant=f"c, {number}", difference=0.01 * number) for number in range(1, 5)]
+    assert "4 are better (most: “c, 4” by 4.0 points, 95 % interval 0.8 to 3.5)." in said(*several)
 
 
 def test_the_largest_size_is_spoken_of_and_the_verdicts_of_smaller_ones_named() -> None:

@@ -5,6 +5,7 @@ Only a cell's verdict makes a sentence say better, worse or equivalent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from weft.reports.comparison_record import CellRecord, ComparisonRecord, Verdict
@@ -38,7 +39,7 @@ def decidable(record: ComparisonRecord) -> str:
     seeds = most_seeds(record)
     if seeds == 1:
         return "One seed: there are numbers but no verdicts, since nothing says how much another seed would change."
-    if record.smallest_p is None or record.seeds_needed is None:
+    if record.smallest_p is None or record.seeds_needed is None or not record.comparisons:
         return ""
     held = f"{record.comparisons} comparison{'s' * (record.comparisons != 1)}"
     least = f"the smallest p that {seeds} seeds can give is {p_words(record.smallest_p)}"
@@ -93,53 +94,44 @@ def _found(record: ComparisonRecord, task: str) -> str:
     base, *others = sorted(record.at(task, size), key=lambda cell: not cell.is_base)
     known = [cell for cell in others if cell.difference is not None]
     if not known:
-        return f"{task}{trained}, {_alone(base)}"
+        return f"{quoted(task)}{trained}, {_alone(base)}"
     if max(cell.seeds for cell in known) == 1:
-        return f"{task}{trained}, {_one_seed(base, known)}"
+        return f"{quoted(task)}{trained}, {_one_seed(base, known)}"
     if len(others) == 1:
-        return f"{task}{trained}, {_one(record, base, known[0])}{_with_fewer(record, known[0], smaller)}"
-    return f"{task}{trained}, {_many(record, base, others)}"
+        return f"{quoted(task)}{trained}, {_one(record, base, known[0])}{_with_fewer(record, known[0], smaller)}"
+    return f"{quoted(task)}{trained}, {_many(record, base, others)}"
 
 
 def _alone(base: CellRecord) -> str:
     seeds = "one seed" if base.seeds == 1 else f"{base.seeds} seeds"
     interval = f"95 % interval {number(base.low)} to {number(base.high)}; " if base.interval else ""
-    return (
-        f"{base.variant} reaches {base.metric} {number(base.mean)} ({interval}{seeds}); there is nothing to hold it"
-        " against yet"
-    )
+    reached = f"{quoted(base.variant)} reaches {base.metric} {number(base.mean)} ({interval}{seeds})"
+    return f"{reached}; there is nothing to hold it against yet"
 
 
 def _one_seed(base: CellRecord, others: Sequence[CellRecord]) -> str:
     highest = max(others, key=lambda cell: cell.difference or 0.0)
     side = "above" if (highest.difference or 0.0) * (-1 if highest.lower_is_better else 1) >= 0 else "below"
     which = "" if len(others) == 1 else f", the most favourable of {len(others)} variants,"
-    return (
-        f"{highest.variant}{which} lies {_gap(highest)} {side} {base.variant} ({number(highest.mean)} against"
-        f" {number(base.mean)}), but one seed allows no verdict"
-    )
+    gap = f"{quoted(highest.variant)}{which} lies {_gap(highest)} {side} {quoted(base.variant)}"
+    return f"{gap} ({number(highest.mean)} against {number(base.mean)}), but one seed allows no verdict"
 
 
 def _one(record: ComparisonRecord, base: CellRecord, cell: CellRecord) -> str:
-    versus = f"{cell.variant} is {cell.verdict} than {base.variant}"
-    seeds = f"{cell.seeds} seeds"
-    gap = f"the difference is {amount(cell, cell.difference)} {unit(cell)} (95 % interval"
-    ends = cell.difference_interval
+    this, other, seeds = quoted(cell.variant), quoted(base.variant), f"{cell.seeds} seeds"
+    ends = f"95 % interval {amounts(cell, cell.difference_interval)}"
+    gap = f"the difference is {amount(cell, cell.difference)} {unit(cell)} ({ends}"
     match cell.verdict:
         case "better" | "worse":
-            return f"{versus} by {_gap(cell)} (95 % interval {_gap_ends(cell)}; {seeds})"
+            how_much = f"{_gap(cell)} (95 % interval {_gap_ends(cell)}; {seeds})"
+            return f"{this} is {cell.verdict} than {other} by {how_much}"
         case "equivalent":
             region = amount(cell, cell.equivalence, sign=False)
-            return (
-                f"{cell.variant} and {base.variant} are equivalent: {gap} {amounts(cell, ends)}, within ±{region};"
-                f" {seeds})"
-            )
+            return f"{this} and {other} are equivalent: {gap}, within ±{region}; {seeds})"
         case "cannot tell":
-            return (
-                f"it cannot be told whether {cell.variant} is better or worse than {base.variant}: {gap}"
-                f" {amounts(cell, ends)}; {seeds}), and {_what_would_tell(record, cell)}"
-            )
-    return f"{cell.variant} has no verdict against {base.variant} yet: {gap} {amounts(cell, ends)}; {seeds})"
+            whether = f"it cannot be told whether {this} is better or worse than {other}"
+            return f"{whether}: {gap}; {seeds}), and {_what_would_tell(record, cell)}"
+    return f"{this} has no verdict against {other} yet: {gap}; {seeds})"
 
 
 def _gap(cell: CellRecord) -> str:
@@ -171,19 +163,45 @@ def _with_fewer(record: ComparisonRecord, cell: CellRecord, sizes: Sequence[int 
 
 
 def _many(record: ComparisonRecord, base: CellRecord, cells: Sequence[CellRecord]) -> str:
-    clauses = []
-    for verdict, words in CONCLUSION.items():
-        group = [cell for cell in cells if cell.verdict == verdict]
-        if group:
-            group.sort(key=lambda cell: -abs(cell.difference or 0.0))
-            called = _with_gaps(group) if verdict in ("better", "worse") else [cell.variant for cell in group]
-            is_are = "is" if len(group) == 1 else "are"
-            clauses.append(f"{words.format(count=len(group), is_are=is_are)} ({listed(called, NAMED + 1)})")
+    few = len(cells) <= NAMED
+    groups = [[cell for cell in cells if cell.verdict == verdict] for verdict in CONCLUSION]
+    clauses = [clause for group in groups if group for clause in (_by_name(group) if few else [_counted(group)])]
     unclear = [cell for cell in cells if cell.verdict == "cannot tell"]
     hint = f"; {_what_would_tell(record, unclear[0])}" if unclear else ""
+    count = "" if few else f"of {len(cells)} variants "
     seeds = max(cell.seeds for cell in cells)
-    return f"of {len(cells)} variants held against {base.variant} over {seeds} seeds, {listed(clauses)}{hint}"
+    return f"{count}held against {quoted(base.variant)} over {seeds} seeds, {listed(clauses)}{hint}"
 
 
-def _with_gaps(cells: Sequence[CellRecord]) -> list[str]:
-    return [f"{cell.variant} by {_gap(cell)}, {_gap_ends(cell)}" for cell in cells]
+def _by_name(group: Sequence[CellRecord]) -> list[str]:
+    """What is said of a few variants that have one verdict."""
+    verdict = group[0].verdict
+    if verdict in ("better", "worse"):
+        return [
+            f"{quoted(cell.variant)} is {verdict} by {_gap(cell)} (95 % interval {_gap_ends(cell)})" for cell in group
+        ]
+    names = listed([quoted(cell.variant) for cell in group])
+    return [CONCLUSION[verdict].format(count=names, is_are=_is_are(group))]
+
+
+def _counted(group: Sequence[CellRecord]) -> str:
+    return CONCLUSION[group[0].verdict].format(count=len(group), is_are=_is_are(group)) + _which(group)
+
+
+def _is_are(group: Sequence[CellRecord]) -> str:
+    return "is" if len(group) == 1 else "are"
+
+
+def _which(group: Sequence[CellRecord]) -> str:
+    """The names of a few variants of one verdict; of many the one that differs most, if it differs at all."""
+    if group[0].verdict not in ("better", "worse"):
+        return f" ({listed([quoted(cell.variant) for cell in group])})" if len(group) <= NAMED else ""
+    ranked = sorted(group, key=lambda cell: -abs(cell.difference or 0.0))
+    shown = ranked if len(group) < NAMED else ranked[:1]
+    gaps = [f"{quoted(cell.variant)} by {_gap(cell)}, 95 % interval {_gap_ends(cell)}" for cell in shown]
+    return f" ({'' if len(shown) == len(group) else 'most: '}{'; '.join(gaps)})"
+
+
+def quoted(name: str) -> str:
+    """A name in quotes where it would run into the sentence."""
+    return name if re.fullmatch(r"[\w.+/-]+", name) else f"“{name}”"

@@ -23,7 +23,7 @@ header {{ padding-bottom: 26px; border-bottom: 2px solid var(--ink) }}
 h1 {{ margin: 4px 0 14px; font-size: 34px; line-height: 1.2; letter-spacing: -.015em; font-weight: 700;
   overflow-wrap: anywhere }}
 h2 {{ margin: 52px 0 4px; font-size: 23px; line-height: 1.3; letter-spacing: -.01em; overflow-wrap: anywhere }}
-h3, figcaption {{ margin: 0 0 10px; font-size: 15px; font-weight: 600 }}
+h3, figcaption {{ margin: 0 0 10px; font-size: 15px; font-weight: 600; overflow-wrap: anywhere }}
 p {{ margin: 0 0 14px }}
 .lead {{ max-width: 46em; margin: 0; font-size: 20px; line-height: 1.45; overflow-wrap: anywhere }}
 .cautions {{ max-width: 60em; margin: 14px 0 0; padding-left: 18px; color: var(--muted); overflow-wrap: anywhere }}

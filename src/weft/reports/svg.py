@@ -81,13 +81,13 @@ def tip_of(words: str) -> str:
     return f"<title>{clean(words)}</title>"
 
 
-def lines_of_legend(entries: Sequence[tuple[str, str]], below: float) -> tuple[str, float]:
+def lines_of_legend(entries: Sequence[tuple[str, str]], below: float, whole: float = WIDTH) -> tuple[str, float]:
     """The entries in rows as wide as a chart, and the height they take with `below` pixels of air."""
     x, y, parts = 0.0, 10.0, []
     for name, swatch in entries:
-        words = shorten(name, 34)
+        words = fit(name, min(whole - 30, 34 * 0.64 * FONT))
         width = 30 + text_width(words, FONT) + 16
-        if x and x + width - 16 > WIDTH:
+        if x and x + width - 16 > whole:
             x, y = 0.0, y + 19
         parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{swatch}{text(30, 4, words, tip=name)}</g>')
         x += width
@@ -120,8 +120,20 @@ def finite(points: Iterable[Sequence[float]]) -> list[Point]:
 
 
 def text_width(words: str, size: float) -> float:
-    """About how wide words are set; East Asian letters are square."""
-    return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.56 for letter in words)
+    """About how wide words are set, in a font that is rather wide; East Asian letters are square."""
+    return size * sum(map(_letter_width, words))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF" or letter in "MWmw@%…":
+        return 1.0
+    return 0.36 if letter in " .,:;'|!()[]-ijlIt" else 0.74 if letter.isupper() else 0.64
+
+
+def fit(words: str, room: float, size: float = FONT) -> str:
+    """The words, shortened to what so many pixels hold."""
+    lengths = range(len(words), 3, -1)
+    return next((short for most in lengths if text_width(short := shorten(words, most), size) <= room), words[:3])
 
 
 def shorten(words: str, most: int) -> str:
