@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.data.formats import Row
     from weft.data.predictions import PlainPrediction, PredictedSpan, Prediction
     from weft.data.records import Example, Gold, Input, Span, Tokens
-    from weft.data.tables import Frame, Table
+    from weft.data.tables import Frame, RowsInMemory, Table
     from weft.encoder.attention import SelfAttention
     from weft.encoder.conditioner import Conditioner, Readout
     from weft.encoder.config import EncoderConfig
@@ -104,6 +104,7 @@ __all__ = [
     "Readout",
     "ResampledRows",
     "Row",
+    "RowsInMemory",
     "Sampler",
     "Scores",
     "Section",
@@ -146,7 +147,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "data.formats": ("Row",),
         "data.predictions": ("PlainPrediction", "PredictedSpan", "Prediction"),
         "data.records": ("Example", "Gold", "Input", "Span", "Tokens"),
-        "data.tables": ("Frame", "Table"),
+        "data.tables": ("Frame", "RowsInMemory", "Table"),
         "encoder.attention": ("SelfAttention",),
         "encoder.conditioner": ("Conditioner", "Readout"),
         "encoder.config": ("EncoderConfig",),

@@ -121,7 +121,7 @@ class Spec(BaseModel):
     def _of_kind(cls, kind: Any) -> type[Self]:
         kinds = cls.kinds()
         if not isinstance(kind, str) or kind not in kinds:
-            raise _fault(f"kind {_short(kind)} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
+            raise _fault(f"kind {describe(kind)} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
         return kinds[kind]
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _explain(fault: ErrorDetails, allowed: list[str]) -> InitErrorDetails:
     elif fault["type"] == "missing":
         message = "is required"
     elif fault["type"] not in ("weft", "value_error"):
-        message = f"{message[:1].lower()}{message[1:]}; received {_short(fault['input'])}"
+        message = f"{message[:1].lower()}{message[1:]}; received {describe(fault['input'])}"
     return InitErrorDetails(type=_fault(message), loc=fault["loc"], input=fault["input"])
 
 
@@ -194,7 +194,7 @@ def _fault(message: str) -> PydanticCustomError:
     return PydanticCustomError("weft", "{message}", {"message": message})
 
 
-def _short(value: Any) -> str:
+def describe(value: Any) -> str:
     """A choice as a message may show it; what is no choice may be rows of users' texts, and is only measured."""
     if not isinstance(value, str | int | float | None):
         return f"a {type(value).__name__}" + (f" of {len(value):,}" if isinstance(value, Sized) else "")

@@ -9,7 +9,6 @@ from weft.checks.findings import Finding, Part
 from weft.data.records import Example
 from weft.data.unicode import normalise
 from weft.targets import Target
-from weft.training.reading import name_lines
 
 _BLANKS = str.maketrans(dict.fromkeys("!\"#%&'()*,-./:;?@[\\]_{}", " "))
 
@@ -52,7 +51,7 @@ def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> 
         hits = [(row, known[key]) for row in part.rows if (key := texts.key(row)) in known]
         if hits:
             other = sum(not target.same([row.gold, first.gold]) for row, first in hits)
-            there = f"{parts[seen].file}, {name_lines(first.line for _, first in hits)}"
+            there = parts[seen].origin.where(first.line for _, first in hits)
             there += f"; {other:,} with another answer" if other else ""
             message, lines = f"{asked} rows are also {seen} rows ({there})", [row.line for row, _ in hits]
             yield from part.count("warning" if seen == "train" else "note", lines, message)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.config.experiment import Experiment
 from weft.config.override import apply_override
+from weft.data.tables import RowsInMemory, are_rows
 from weft.errors import ConfigError, RenamedKeysWarning
 from weft.spec import parse
 
@@ -20,7 +21,7 @@ _INTEGERS = range(-(2**63), 2**63)  # as TOML has them
 
 def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` overrides; raises one ConfigError with every fault."""
-    return parse_experiment(read_document(path), overrides)
+    return _parse(read_document(path), overrides)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -41,8 +42,33 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from None
 
 
-def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment in a plain document."""
+def parse_experiment(document: Mapping[str, Any], overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment in a plain document, in which rows in memory may stand for the files of a task."""
+    return _parse(_with_rows(document), overrides)
+
+
+def _with_rows(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with each task's rows as one value, which nobody looks into before they are read."""
+    tasks, known = document.get("tasks"), dict[int, RowsInMemory]()
+    if not isinstance(tasks, Mapping):
+        return dict(document)
+    return {**document, "tasks": {name: _with_sources(task, known) for name, task in tasks.items()}}
+
+
+def _with_sources(task: Any, known: dict[int, RowsInMemory]) -> Any:
+    """A task whose rows are one value each, the same where it is given twice; `known` by what was given."""
+    if not isinstance(task, Mapping):
+        return task
+    found = dict(task)
+    for split, source in ((split, task[split]) for split in ("train", "dev", "test") if split in task):
+        if isinstance(source, os.PathLike):
+            found[split] = os.fspath(source)
+        elif are_rows(source):
+            found[split] = known[id(source)] = known.get(id(source)) or RowsInMemory(source)
+    return found
+
+
+def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
     for override in overrides:
         document = apply_override(document, override)
     check_bounds(document)
@@ -51,7 +77,7 @@ def parse_experiment(document: dict[str, Any], overrides: Sequence[str] = ()) ->
     if renamed:
         pairs = ", ".join(f"{old} is now {new}" for old, new in sorted(renamed.items()))
         warnings.warn(
-            f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 3
+            f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 4
         )
     return experiment
 

@@ -31,6 +31,7 @@ class Row:
     line: int
     columns: dict[str, Any]
     tabular: bool = field(default=False, compare=False)  # whether a header names the columns of all rows at once
+    optional: bool = field(default=False, compare=False)  # whether it may leave out what a table would leave blank
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,13 @@ class Format:
     read: Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]  # lines, and columns with their cells
     write: Callable[[Path, Iterable[Mapping[str, Any]]], None] | None = None
     tabular: bool = False
+    optional: bool = False
 
 
 FORMATS: dict[str, Format] = {
     ".csv": Format(read_csv, write_csv, tabular=True),
     ".tsv": Format(read_tsv, write_tsv, tabular=True),
-    ".jsonl": Format(read_json_lines, write_json_lines),
+    ".jsonl": Format(read_json_lines, write_json_lines, optional=True),
     ".parquet": Format(read_parquet, write_parquet, tabular=True),
     ".txt": Format(read_plain_text),
     **dict.fromkeys(CONLL, Format(read_conll)),
@@ -61,8 +63,8 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READABLE)}", file=path)
     if not path.is_file():
         raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
-    tabular = format.tabular
-    return (Row(line, columns, tabular) for line, columns in format.read(path))
+    tabular, optional = format.tabular, format.optional
+    return (Row(line, columns, tabular, optional) for line, columns in format.read(path))
 
 
 def read_stream(file: Iterable[bytes], name: Path) -> Iterator[Row]:

@@ -29,21 +29,46 @@ class Frame(Protocol):
     def to_dict(self, orient: Any) -> Any: ...
 
 
-RowSource = str | os.PathLike[str] | Table | Frame | Iterable[Mapping[str, Any]]
+Rows = Table | Frame | Iterable[Mapping[str, Any]]
+RowSource = str | os.PathLike[str] | Rows
 
 
-def open_rows(source: RowSource) -> tuple[Path, Iterator[Row]]:
+class RowsInMemory:
+    """Rows that a config holds instead of the name of a file; equal where they are the same object.
+
+    A plain class, whose `repr` shows nothing of them: they are users' texts. They can be gone through again and again,
+    also where an iterator gave them.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = list(rows) if isinstance(rows, Iterator) else rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowsInMemory) and other.rows is self.rows
+
+    def __hash__(self) -> int:
+        return id(self.rows)
+
+
+def are_rows(value: object) -> bool:
+    """Whether something can be gone through as rows: a table, a frame, or an iterable that is no text and no dict."""
+    return isinstance(value, Table | Frame | Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def open_rows(source: RowSource | RowsInMemory) -> tuple[Path, Iterator[Row]]:
     """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
 
     Rows in memory are counted from 1. A missing value of a frame, such as NaN, is None.
     """
+    if isinstance(source, RowsInMemory):
+        source = source.rows
     if isinstance(source, str | os.PathLike):
         return Path(source), read_rows(Path(source))
     if isinstance(source, Table):
         return IN_MEMORY, _table_rows(source)
     if isinstance(source, Frame):
         return IN_MEMORY, _rows(map(_without_missing, source.to_dict("records")), tabular=True)
-    if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes):
+    if not are_rows(source):
         raise DataError(f"received a {type(source).__name__}, but needs a file's path, a table, or rows as dicts")
     return IN_MEMORY, _rows(source, tabular=False)
 
@@ -62,7 +87,7 @@ def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
             raise DataError(
                 f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
             )
-        yield Row(number, {str(name): value for name, value in columns.items()}, tabular)
+        yield Row(number, {str(name): value for name, value in columns.items()}, tabular, optional=not tabular)
 
 
 def _without_missing(columns: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -8,7 +8,15 @@ from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    InstanceOf,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 from torch import nn
 
 from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
@@ -16,6 +24,7 @@ from weft.data.cells import get_cell, get_text, is_blank
 from weft.data.dataset import Dataset, Splits
 from weft.data.formats import Row
 from weft.data.records import Example, Input
+from weft.data.tables import RowsInMemory
 from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError, DataError
 from weft.heads import Head
@@ -24,7 +33,7 @@ from weft.layers.features import Features
 from weft.losses import Loss
 from weft.pooling import Pooler
 from weft.pooling.mean import Mean
-from weft.spec import Spec
+from weft.spec import Spec, describe
 from weft.targets import Target
 from weft.tensors import Batch, Indices
 from weft.tokenization.examples import TokenizedExample
@@ -34,14 +43,36 @@ from weft.tokenization.windows import Window
 _SAME: dict[str, tuple[Any, ...]] = {"pooling": (Mean(),)}  # model folders store it for every task
 
 
-class TaskFiles(Spec):
-    """Where a task's rows come from; no part of a trained model, and not stored with it."""
+def _file_or_rows(value: Any) -> Any:
+    if value is None or isinstance(value, str | RowsInMemory):
+        return value
+    raise ValueError(f"write the name of a file; received {describe(value)}")
 
-    train: str | None = None
+
+def _file_rows_or_share(value: Any) -> Any:
+    share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
+    if share or isinstance(value, str | RowsInMemory):
+        return value
+    raise ValueError(
+        f"write the name of a file, or the share of the training rows to hold out, between 0 and 1; received "
+        f"{describe(value)}"
+    )
+
+
+GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
+
+
+class TaskFiles(Spec):
+    """Where a task's rows come from; no part of a trained model, and not stored with it.
+
+    In Python, a table (pandas, polars, Arrow) or rows as dicts may stand for a file.
+    """
+
+    train: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
-    dev: str | Annotated[float, Field(gt=0, lt=1)] = 0.1
+    dev: Annotated[str | float | GivenRows, BeforeValidator(_file_rows_or_share)] = 0.1
     """File of the rows to choose by, or the share of the training rows to hold out for that."""
-    test: str | None = None
+    test: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
     """File of the rows to report on; the dev rows where there is none."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training rows to use, by label and seed."""
@@ -50,13 +81,24 @@ class TaskFiles(Spec):
 
     def files(self) -> dict[str, str]:
         """The files that are named, by split."""
+        return {split: source for split, source in self.sources().items() if isinstance(source, str)}
+
+    def sources(self) -> dict[str, str | RowsInMemory]:
+        """The files that are named and the rows that are given, by split."""
         named = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {split: file for split, file in named.items() if isinstance(file, str)}
+        return {split: source for split, source in named.items() if isinstance(source, str | RowsInMemory)}
 
     @property
     def dev_share(self) -> float | None:
-        """The share of the training rows to hold out; None where dev rows have a file of their own."""
-        return None if isinstance(self.dev, str) else self.dev
+        """The share of the training rows to hold out; None where dev rows are given."""
+        return self.dev if isinstance(self.dev, float) else None
+
+    @model_serializer(mode="wrap")
+    def _without_rows(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The options; rows in memory are no part of a config that is written down."""
+        given = self.sources().keys() - self.files().keys()
+        plain = self.model_copy(update={name: type(self).model_fields[name].default for name in given})
+        return {name: value for name, value in serialize(plain).items() if name not in given}
 
     def keep(self, rows: int) -> int:
         """How many of so many training rows `fraction` and `limit` leave."""

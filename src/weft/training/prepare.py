@@ -212,6 +212,8 @@ def _check_corpus(prepared: Prepared, name: str, task: Task) -> None:
     assert format is not None
     if task.train is None:
         faults.add(f"tasks.{name}.train", "is required to train this task; name a file or a folder")
+    for split in (split for split in task.sources() if split not in task.files()):
+        faults.add(f"tasks.{name}.{split}", "raw text is read from files alone; name a file or a folder")
     for split, file in task.files().items():
         for error in islice(corpus_faults(prepared.base / file, format.documents, format.column), _SHOWN):
             faults.add(f"tasks.{name}.{split}", str(error), DataError)

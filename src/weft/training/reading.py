@@ -1,7 +1,7 @@
 """The rows of the tasks' files: every file opened once, each of its rows read by every task that names it.
 
-What is wrong with rows is gathered by what it is: a fault names the file, the first lines and how many rows it is
-about, and never a text.
+Rows in memory are read the same way. What is wrong with rows is gathered by what it is: a fault names the file, the
+first lines and how many rows it is about, and never a text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from weft.data.formats import Row, read_rows
+from weft.data.cells import is_blank
+from weft.data.formats import Row
 from weft.data.records import Example, Gold, Input
 from weft.data.redact import shown_columns
+from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
 from weft.tasks import Task
 from weft.training.faults import Faults
@@ -27,11 +29,26 @@ _Problems = defaultdict[tuple[str, str], list[tuple[int, str]]]  # by column and
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where rows come from, as messages say it: lines of a file, or rows that the config holds."""
+
+    name: str  # of the file, or the path of the config
+    file: Path | None = None  # none for rows in memory
+
+    def where(self, lines: Iterable[int] = ()) -> str:
+        """`train.csv, line 3`, or `rows 2, 3 of tasks.NAME.train`; without lines the file, or nothing."""
+        numbers = list(lines)
+        if self.file is None:
+            return f"{name_numbers('row', numbers)} of {self.name}" if numbers else ""
+        return f"{self.name}, {name_numbers('line', numbers)}" if numbers else self.name
+
+
+@dataclass(frozen=True)
 class SplitRows:
     """The rows of one split of a task; counts mean nothing where reading stopped half-way (`complete` is False)."""
 
     path: str  # of the config: tasks.NAME.SPLIT
-    file: str
+    origin: Origin
     rows: list[Example]
     complete: bool = True
     total: int = 0  # rows of the file
@@ -42,14 +59,13 @@ class SplitRows:
 
     def locate(self, message: str, lines: Iterable[int] = (), column: str | None = None) -> str:
         """What is said of the file, or of some of its lines, or of a column in them."""
-        lines = list(lines)
-        where = self.file + (f", {name_lines(lines)}" if lines else "")
-        return f"{where}{'' if column is None else f', column {column!r}'}: {message}"
+        where = ", ".join(filter(None, [self.origin.where(lines), "" if column is None else f"column {column!r}"]))
+        return f"{where}: {message}" if where else message
 
 
-def name_lines(numbers: Iterable[int]) -> str:
+def name_numbers(what: str, numbers: Iterable[int]) -> str:
     """`line 3`, or `lines 2, 3, 5, 8, 9 … and 12 more`."""
-    return f"line{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(ordered)}"
+    return f"{what}{'s' if len(ordered := sorted(set(numbers))) > 1 else ''} {few(ordered)}"
 
 
 def few(things: Iterable[T], show: Callable[[T], str] = str) -> str:
@@ -65,17 +81,22 @@ def count_rows(rows: Sequence[Any]) -> str:
 
 
 def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[str, dict[str, SplitRows]]:
-    """The rows of each task's files by split, with a fault for everything that is wrong with them."""
-    readers: dict[Path, list[_Reader]] = {}
+    """The rows of each task's files by split, or those given instead; a fault for everything that is wrong with them.
+
+    What several tasks name is gone through once: rows in memory may be an iterator.
+    """
+    readers: dict[Path | RowsInMemory, list[_Reader]] = {}
     by_task: dict[str, dict[str, _Reader]] = {name: {} for name in tasks}
     for name, task in tasks.items():
         if task.train is None:
             faults.add(f"tasks.{name}.train", "is required to train this task; name a file")
-        for split, file in task.files().items():
-            reader = by_task[name][split] = _Reader(task, f"tasks.{name}.{split}", file, base / file)
-            readers.setdefault(base / file, []).append(reader)
-    for path, waiting in readers.items():
-        _read_file(path, waiting)
+        for split, source in task.sources().items():
+            path, opened = f"tasks.{name}.{split}", base / source if isinstance(source, str) else source
+            origin = Origin(source, base / source) if isinstance(source, str) else Origin(path)
+            reader = by_task[name][split] = _Reader(task, path, origin)
+            readers.setdefault(opened, []).append(reader)
+    for opened, waiting in readers.items():
+        _read_source(opened, waiting)
     return {
         name: {split: reader.finish(faults) for split, reader in of_task.items()} for name, of_task in by_task.items()
     }
@@ -84,16 +105,16 @@ def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[st
 def read_examples(task: Task, path: Path) -> list[Example]:
     """The rows of one file that have an answer; raises one DataError with everything that is wrong."""
     faults = Faults()
-    reader = _Reader(task, "", path.name, path)
-    _read_file(path, [reader])
+    reader = _Reader(task, "", Origin(path.name, path))
+    _read_source(path, [reader])
     part = reader.finish(faults)
     faults.raise_all()
     return part.rows
 
 
-def _read_file(path: Path, readers: Sequence[_Reader]) -> None:
+def _read_source(source: Path | RowsInMemory, readers: Sequence[_Reader]) -> None:
     try:
-        for row in read_rows(path):
+        for row in open_rows(source)[1]:
             reading = [reader for reader in readers if not reader.hopeless]
             if not reading:
                 return
@@ -105,13 +126,12 @@ def _read_file(path: Path, readers: Sequence[_Reader]) -> None:
 
 
 class _Reader:
-    """A task's reading of a file: the usable rows, and the lines of the others by what is wrong with them."""
+    """A task's reading of some rows: the usable ones, and the lines of the others by what is wrong with them."""
 
-    def __init__(self, task: Task, config_path: str, file: str, path: Path) -> None:
+    def __init__(self, task: Task, config_path: str, origin: Origin) -> None:
         self.task, self.target = task, task.target()
-        self.config_path, self.file, self.path = config_path, file, path
+        self.config_path, self.origin = config_path, origin
         self.column = task.gold_column()  # until a row says otherwise
-        self.may_lack = path.suffix.lower() == ".jsonl"  # an object leaves a key out where a table leaves a cell blank
         self.broken: DataError | None = None
         self.hopeless = False  # every further row would say the same
         self.rows: list[Example] = []
@@ -132,8 +152,7 @@ class _Reader:
             self.tabular = row.tabular
         self.column = self.task.gold_column(row.columns)
         cell = row.columns.get(self.column)
-        blank = cell is None or (isinstance(cell, str) and not cell.strip())
-        if blank and (self.column in row.columns or self.may_lack):
+        if is_blank(cell) and (self.column in row.columns or row.optional):
             self.blank.append(row.line)
             return
         texts = self.task.text_columns(row.columns)
@@ -186,7 +205,7 @@ class _Reader:
         complete = bool(self.rows) and not (self.broken or self.hopeless or self.absent)
         part = SplitRows(
             self.config_path,
-            self.file,
+            self.origin,
             self.rows,
             complete,
             self.total,
@@ -204,7 +223,7 @@ class _Reader:
     def _break(self, error: DataError) -> str:
         """Where and why reading stopped."""
         unread = "; what follows was not read" if self.total else ""
-        where = f"{self.file}, line {error.line}" if error.line else str(self.path)
+        where = self.origin.where([error.line]) if error.line else str(self.origin.file or self.origin.name)
         return f"{where}: {error.message}{unread}"
 
     def _messages(self, part: SplitRows) -> list[str]:

@@ -73,7 +73,9 @@ def train(
     """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
 
     Args:
-        config: a TOML file, or the same as a dict.
+        config: a TOML file, or the same as a dict, in which a task's `train`, `dev` and `test` may also be rows: a
+            table (pandas, polars, Arrow) or an iterable of dicts. Rows are not stored with the run; to resume it, give
+            them again.
         output: the folder to make; by default `runs/` and the name of the config. It must not exist.
         overrides: `key=value` changes to the config, for example `training.epochs=5`.
         data: the folder of the tasks' files; see `data_folder`.
@@ -114,7 +116,7 @@ def _name(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
 
 def _read(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str]) -> Experiment:
     if isinstance(config, Mapping):
-        return parse_experiment(dict(config), overrides)
+        return parse_experiment(config, overrides)
     return read_experiment(Path(config), overrides)
 
 

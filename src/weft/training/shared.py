@@ -59,9 +59,8 @@ class Shared:
 
     def _task_files(self, name: str, task: Task, base: Path) -> dict[str, SplitRows] | None:
         """A task's rows, None where anything is wrong with them."""
-        files = {split: base / file for split, file in task.files().items()}
-        stamps = tuple((split, file, _stamp(file)) for split, file in files.items())
-        key = (name, task.reading_key(), stamps)
+        files = {split: (base / file, _stamp(base / file)) for split, file in task.files().items()}
+        key = (name, task.reading_key(), tuple({**task.sources(), **files}.items()))
         if key not in self._files:
             faults = Faults()
             found = read_files({name: task}, base, faults)[name]
