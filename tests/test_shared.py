@@ -64,7 +64,7 @@ def run(files: Path, small_encoder: str, tmp_path: Path) -> Run:
     def train(config: dict[str, Any], shared: Shared | None = None, **options: Any) -> Path:
         document = {"encoder": {"from": small_encoder}, "training": {"epochs": 2, "batch_size": 8}, **config}
         output = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        weft.train(document, output, data=files, callback=Callback(), shared=shared, **options)
+        weft.train(document, output, **{"data": files, "callback": Callback(), "shared": shared, **options})
         return output
 
     return train
@@ -144,8 +144,8 @@ def test_tasks_that_read_other_columns_of_a_file_share_no_rows(run: Run) -> None
 
 def test_baselines_are_those_of_a_runs_own_rows(run: Run) -> None:
     shared = Shared()
-    for limit in (30, 8):
-        few = {"tasks": {"long": {**LONG, "limit": limit}}, "training": {"epochs": 1}}
+    for seed in (1, 2, 3):  # other rows with as many of each label
+        few = {"tasks": {"long": {**LONG, "limit": 8}}, "training": {"epochs": 1}, "seed": seed}
         assert result(run(few, shared)) == result(run(few))
 
 
@@ -159,6 +159,33 @@ def test_faults_are_the_same_with_shared_rows(run: Run) -> None:
     assert messages[0] == messages[1]
     assert "nothing" in messages[0]
     assert "gone.csv" in messages[0]
+
+
+class Watching(Callback):
+    """Notes what stands in the folder of a run after each epoch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.seen = folder, set[str]()
+
+    def evaluated(self, entry: dict[str, Any]) -> None:
+        self.seen |= {path.name for path in self.folder.glob("*.running/*")}
+
+
+def test_a_run_that_need_not_go_on_writes_nothing_on_the_way_and_gives_the_same(run: Run, tmp_path: Path) -> None:
+    many = {"epochs": 6, "batch_size": 4, "learning_rate": 5e-3}  # so that each task has a best epoch of its own
+    config = {"tasks": {"fox": FOX, "long": LONG, "words": TAGS}, "training": many, "seed": 3}
+    usual, watching = run(config), Watching(tmp_path)
+    quick = run(config, resumable=False, callback=watching)
+    assert watching.seen == {"weft.toml", "started.json", "metrics.jsonl"}
+    assert result(quick) == result(usual)
+    files = [sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) for folder in (quick, usual)]
+    assert files[0] == files[1]
+    own = [path.parent for path in (usual / "best").glob("*/weft.json")]
+    assert own
+    for folder in own:
+        assert digest(read_file(folder / "model.safetensors")) == digest(
+            read_file(quick / "best" / folder.name / "model.safetensors")
+        )
 
 
 # Folds

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from weft.data.dataset import Splits
 from weft.errors import WeftError
 from weft.model.evaluate import ScoredWindow, TaskResult, TokenizedGroup, evaluate, score_rows, tokenize_rows
-from weft.model.folder import save_network
 from weft.model.network import Network
+from weft.training.kept_weights import KeptWeights
 from weft.training.selection import gain_of, majority_value, thin_out, with_floor
 
 _HELD = 10_000_000  # scores of all tasks together; more are computed again where they are needed
@@ -73,15 +72,16 @@ def _size(scored: list[ScoredWindow]) -> int:
 
 
 class BestWeights:
-    """The weights that were best so far, `overall` and for each task, in the folder `best` of a run.
+    """The weights that were best so far, `overall` and for each task.
 
     Args:
+        kept: where they are kept.
         choose_by: what `overall` means: the mean gain, or the dev value of a task.
         per_task: whether the weights that were best for each task are kept, too.
     """
 
-    def __init__(self, network: Network, dev: DevRows, folder: Path, choose_by: str, per_task: bool) -> None:
-        self.network, self.dev, self.folder = network, dev, folder
+    def __init__(self, network: Network, dev: DevRows, kept: KeptWeights, choose_by: str, per_task: bool) -> None:
+        self.network, self.dev, self.kept = network, dev, kept
         self.choose_by, self.per_task = choose_by, per_task
 
     def value(self, entry: Mapping[str, Any]) -> float:
@@ -89,13 +89,13 @@ class BestWeights:
         return gain_of(entry, self.choose_by)
 
     def keep(self, entry: Mapping[str, Any], best: dict[str, dict[str, Any]]) -> bool:
-        """Write the weights down wherever they are better than `best`, which is brought up to date; True if overall."""
+        """Keep the weights wherever they are better than `best`, which is brought up to date; True if overall."""
         values = {**entry["dev"], "overall": self.value(entry)}
         better = [name for name, value in values.items() if self._improves(name, value, best.get(name))]
         for name in better:
             if name == "overall" or self.per_task:
                 best[name] = {key: entry[key] for key in ("step", "phase", "epoch")} | {"value": values[name]}
-                save_network(self.network, self.folder / "best" / name)
+                self.kept.put(self.network, name)
         if "overall" in better:
             self.dev.hold()
         return "overall" in better

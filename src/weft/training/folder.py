@@ -93,7 +93,7 @@ class RunFolder:
         remove_state(self.target)
         (self.target / _STARTED).unlink(missing_ok=True)
         shutil.rmtree(self.target / CACHE, ignore_errors=True)
-        shutil.rmtree(self.target / "best" / "overall")
+        shutil.rmtree(self.target / "best" / "overall", ignore_errors=True)
         with contextlib.suppress(OSError):
             (self.target / "best").rmdir()  # where the chosen weights are the best for every task
 

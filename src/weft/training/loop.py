@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ class Loop:
         plans: the phases.
         patience: the evaluations without gain after which a phase stops; None for no limit.
         compares_gradients: whether the tasks' gradients are compared after each epoch.
-        resume_command: what to type to go on after an interruption.
+        resume_command: what to type to go on after an interruption; None for a run that cannot go on: it writes no
+            states, and an interruption ends it at once.
     """
 
     def __init__(
@@ -51,15 +53,15 @@ class Loop:
         patience: int | None,
         compares_gradients: bool,
         folder: Path,
-        resume_command: str,
+        resume_command: str | None,
         hardware: Hardware,
         callback: Callback,
     ) -> None:
         self.network, self.batches, self.weights, self.plans = network, batches, weights, plans
         self.dev, self.best, self.patience, self.compares_gradients = dev, best, patience, compares_gradients
-        self.folder, self.resume_command = folder, resume_command
+        self.folder, self.resume_command = folder, resume_command or ""
         self.hardware, self.callback = hardware, callback
-        self.state, self.states = TrainingState(), StateFolder(folder)
+        self.state, self.states = TrainingState(), StateFolder(folder, resume_command is not None)
         self.interruption = Interruption(self._acknowledge)
 
     def run(self, resume: bool = False) -> TrainingState:
@@ -71,7 +73,7 @@ class Loop:
             self.callback.note(f"going on {where}")
         self.callback.begin(steps, self.state.step)
         try:
-            with self.interruption:
+            with self.interruption if self.states.writes else nullcontext():
                 while self.state.phase < len(self.plans):
                     plan = self.plans[self.state.phase]
                     phase = PhaseRun(self.network, self.weights, self.batches, plan, self.hardware)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,8 @@ from weft.errors import ConfigError, WeftError
 from weft.metrics.outcomes.file import OUTCOMES, write_outcomes
 from weft.model.devices import Device, choose_device
 from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, measure_baselines
-from weft.model.folder import load_network, save_network
-from weft.model.model import Model, load
+from weft.model.folder import save_network
+from weft.model.model import Model
 from weft.model.network import Network
 from weft.model.predict import predict
 from weft.reports.card import render_card
@@ -45,6 +44,7 @@ from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
 from weft.training.initial import set_initial_values
+from weft.training.kept_weights import WeightsInFolder, WeightsInMemory
 from weft.training.loop import Loop
 from weft.training.phase import count_trainable
 from weft.training.plan import plan_phases
@@ -69,6 +69,7 @@ def train(
     callback: Callback | None = None,
     shared: Shared | None = None,
     fold: Fold | None = None,
+    resumable: bool = True,
 ) -> Model:
     """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
 
@@ -84,6 +85,7 @@ def train(
         callback: sees the run; a live bar on standard error by default.
         shared: what many runs of this process load, read and compute once; the result is the same as without it.
         fold: the part of the training rows to report on, instead of a test file's rows.
+        resumable: write down on the way what `resume` needs; without it, short runs are quicker.
     """
     changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
     name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
@@ -98,11 +100,11 @@ def train(
             folder.resume(experiment)
         else:
             folder.start(experiment, started)
-        command = resume_command(config, target, device)
+        command = resume_command(config, target, device) if resumable else None
         run = Run(experiment, base, folder, device, callback or ProgressCallback(), command, shared, fold)
-        run.finish(run.learn(resume))
+        network = run.finish(run.learn(resume))
         folder.publish()
-    return load(target, device=device)
+    return Model(network)
 
 
 def _name(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
@@ -135,7 +137,7 @@ class Run:
         run_folder: RunFolder,
         device: Device,
         callback: Callback,
-        resume_command: str,
+        resume_command: str | None,
         shared: Shared | None = None,
         fold: Fold | None = None,
     ) -> None:
@@ -150,12 +152,14 @@ class Run:
             self.hardware = choose_hardware(experiment, device, self.folder)
             self.network.to(self.hardware.device)
             self.dev = DevRows(self.network, self.data, experiment.training.max_dev_rows)
+            in_memory = resume_command is None
+            self.kept = WeightsInMemory(self.network) if in_memory else WeightsInFolder(self.folder)
         except WeftError:
             run_folder.remove_if_untouched()
             raise
 
     def learn(self, resume: bool) -> TrainingState:
-        """Train; the best weights are in `best/overall` afterwards."""
+        """Train; the best weights are kept as `overall` afterwards."""
         added = {name: self.network.added_parameters(name) for name in self.network.tasks}
         if any(added.values()):
             counts = ", ".join(f"{name} {count:,}" for name, count in added.items())
@@ -188,7 +192,7 @@ class Run:
             weights.to(self.hardware.device),
             plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()}),
             self.dev,
-            BestWeights(network, self.dev, self.folder, settings.choose_by, settings.keep_best_per_task),
+            BestWeights(network, self.dev, self.kept, settings.choose_by, settings.keep_best_per_task),
             patience=settings.early_stopping_patience,
             compares_gradients=settings.gradient_agreement,
             folder=self.folder,
@@ -197,8 +201,8 @@ class Run:
             callback=self.callback,
         )
 
-    def finish(self, state: TrainingState) -> None:
-        """Calibrate, measure and write the chosen weights, those of each task, and the reports."""
+    def finish(self, state: TrainingState) -> Network:
+        """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
         self.callback.note("measuring the chosen weights, with intervals and baselines")
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
@@ -218,10 +222,11 @@ class Run:
         )
         self._keep_per_task(state)
         self.hardware.end_training()
+        return network
 
     def _calibrated(self, best: str) -> tuple[Network, list[ScoredWindow] | None]:
         """The best weights of this name with targets fitted to dev rows, and what they say about these."""
-        network = load_network(self.folder / "best" / best).to(self.hardware.device)
+        network = self.kept.get(best).to(self.hardware.device)
         scored = self.dev.scored_by(network, best == "overall")
         rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
         network.targets.update(calibrate(network, rows, scored))
@@ -278,14 +283,11 @@ class Run:
 
     def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
-        for name in self.network.tasks:
-            folder = self.folder / "best" / name
-            if not folder.exists():
-                continue
+        for name in [task for task in self.network.tasks if task in state.best]:
             if state.best[name]["step"] == state.best["overall"]["step"]:
-                shutil.rmtree(folder)
+                self.kept.drop(name)
             else:
-                save_network(self._calibrated(name)[0], folder)
+                save_network(self._calibrated(name)[0], self.folder / "best" / name)
 
     def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
         """Everything a report shows, without any text of the users' but for those the config asks for."""

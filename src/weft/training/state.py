@@ -52,26 +52,28 @@ class TrainingState:
 
 
 class StateFolder:
-    """The states of one run on disk, and how long it has run."""
+    """The states of one run on disk, and how long it has run; without `writes` only the latter."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, writes: bool = True) -> None:
+        self.folder, self.writes = folder, writes
         self._counted = self._saved = time.monotonic()
 
     def due(self) -> bool:
         """Whether it is long since a state was written."""
-        return time.monotonic() - self._saved > _SAVE_EVERY
+        return self.writes and time.monotonic() - self._saved > _SAVE_EVERY
 
     def save(self, state: TrainingState, tensors: Mapping[str, Tensor]) -> None:
         """Write all of it."""
         now = time.monotonic()
         state.seconds += now - self._counted
         self._counted = self._saved = now
-        save_state(self.folder, asdict(state), tensors)
+        if self.writes:
+            save_state(self.folder, asdict(state), tensors)
 
     def amend(self, state: TrainingState) -> None:
         """Write the plain data again, beside the tensors of the last `save`."""
-        save_document(self.folder, asdict(state))
+        if self.writes:
+            save_document(self.folder, asdict(state))
 
     def load(self) -> tuple[TrainingState, dict[str, Tensor]] | None:
         """What was last saved, or None where the run had not come to that."""
