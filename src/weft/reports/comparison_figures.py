@@ -15,7 +15,7 @@ from weft.reports.comparison_charts import (
     spot_chart,
 )
 from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, Verdict
-from weft.reports.comparison_sentences import amount, unit
+from weft.reports.comparison_sentences import amount, points, unit
 from weft.reports.html import figure
 from weft.reports.summary import number
 
@@ -125,4 +125,4 @@ def _class_figure(cell: CellRecord) -> str:
 
 def _class_row(label: str, one: ClassDifference, difference: float) -> Row:
     ends = None if one.low is None or one.high is None else (100 * one.low, 100 * one.high)
-    return Row(label, 100 * difference, ends, f"{100 * difference:+.1f}".replace("-", "−"))
+    return Row(label, 100 * difference, ends, points(difference))

@@ -36,6 +36,19 @@ OWN = """
 .how { max-width: 66em; padding-left: 18px }
 .how li { margin: 6px 0 }
 @media (max-width: 640px) { .findings { font-size: 17px } }
+@media print {
+  .across { overflow: visible }
+  .stack { display: table; font-size: 8pt }
+  .stack thead { position: static; width: auto; height: auto; overflow: visible; clip-path: none }
+  .stack th { font-size: 7.5pt; white-space: normal }
+  .stack tbody { display: table-row-group }
+  .stack tr { display: table-row }
+  .stack td { display: table-cell; padding: 4px 0 4px 8px; border-bottom: 1px solid var(--line) }
+  .stack td:first-child { padding-left: 0; font-size: 8pt }
+  .stack td::before { content: none }
+  .variant { min-width: 80px }
+  .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 14px 26px }
+}
 """
 
 

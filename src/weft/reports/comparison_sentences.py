@@ -57,12 +57,12 @@ def most_seeds(record: ComparisonRecord) -> int:
 
 def amount(cell: CellRecord, value: float | None, sign: bool = True) -> str:
     """A difference in points (hundredths), or in the units of a metric that does not end at 1."""
-    if value is None:
-        return "–"
-    scaled = 100 * value if cell.in_points else value
-    places = 1 if cell.in_points else 3
-    words = f"{scaled:{'+' if sign else ''}.{places}f}"
-    return (words.lstrip("+-") if float(words) == 0 else words).replace("-", "−")
+    return "–" if value is None else points(value, sign) if cell.in_points else _rounded(value, 3, sign)
+
+
+def points(value: float, sign: bool = True) -> str:
+    """Hundredths, to a tenth: `+2.1`; zero has no sign."""
+    return _rounded(100 * value, 1, sign)
 
 
 def amounts(cell: CellRecord, ends: tuple[float, float] | None, sign: bool = True) -> str:
@@ -81,6 +81,11 @@ def p_words(p: float | None) -> str:
 
 def size_words(size: int | None) -> str:
     return "all rows" if size is None else f"{size:,} rows"
+
+
+def _rounded(value: float, places: int, sign: bool) -> str:
+    words = f"{value:{'+' if sign else ''}.{places}f}"
+    return (words.lstrip("+-") if float(words) == 0 else words).replace("-", "−")
 
 
 def _opening(record: ComparisonRecord) -> str:

@@ -20,7 +20,7 @@ def page(title: str, style: str, body: str, meta: str = "") -> str:
 def figure(caption: str, chart: str, note: str = "") -> str:
     """A chart under its caption."""
     below = f'<p class="note">{clean(note)}</p>' if note else ""
-    return f"<figure><figcaption>{clean(caption)}</figcaption>{chart}{below}</figure>"
+    return f"<figure><figcaption>{breakable(caption)}</figcaption>{chart}{below}</figure>"
 
 
 def table(headings: Sequence[str], lines: Iterable[Sequence[str]], look: str, words: Collection[int] = (0,)) -> str:
