@@ -16,8 +16,8 @@ STYLE = """
 .pairs { width: auto; min-width: min(100%, 560px) }
 .pairs th { vertical-align: bottom }
 .pairs th, .pairs td { padding: 9px 14px; border: 1px solid var(--line); min-width: 104px }
-.pairs tbody th { position: sticky; left: 0; background: var(--paper); min-width: 0; max-width: 220px; color: var(--ink);
-  vertical-align: middle; overflow-wrap: anywhere }
+.pairs tbody th { position: sticky; left: 0; background: var(--paper); min-width: 0; max-width: 220px;
+  color: var(--ink); vertical-align: middle; overflow-wrap: anywhere }
 .pairs thead th { max-width: 200px; color: var(--ink); overflow-wrap: anywhere }
 .pairs th:first-child, .pairs td:first-child { padding-left: 0; border-left: 0 }
 .pairs td { vertical-align: top; white-space: nowrap }
