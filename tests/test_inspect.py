@@ -32,7 +32,7 @@ from weft.model.network import Network
 from weft.model.predict import predict
 from weft.reports.inspect_page import render_attention
 from weft.reports.inspect_panels import painted_spans
-from weft.reports.spans import LOOKS, PaintedSpan, Piece, legend, looks_of, paint, stack
+from weft.reports.spans import LOOKS, PaintedPiece, PaintedSpan, legend, looks_of, paint, stack
 from weft.spec import parse
 from weft.targets.label import FittedLabel, LabelTarget
 from weft.targets.labels import FittedLabels, LabelsTarget
@@ -624,7 +624,7 @@ class Painted(HTMLParser):
 
 
 def test_marks_are_stacked_and_only_those_that_cross_are_parted() -> None:
-    def shape(pieces: list[Piece]) -> list[Any]:
+    def shape(pieces: list[PaintedPiece]) -> list[Any]:
         return [(piece.span.label, piece.start, piece.end, shape(piece.inner)) for piece in pieces]
 
     marks = [

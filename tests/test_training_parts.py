@@ -21,7 +21,7 @@ from weft.spec import parse
 from weft.training.batches import plan
 from weft.training.gradients import agreement, assign, collect, project_conflicts
 from weft.training.optimizer import adamw, parameter_groups
-from weft.training.schedule import Shape, scale
+from weft.training.schedule import DecayShape, scale
 from weft.training.stopping import EarlyStopping
 from weft.training.weighting import LossWeights
 
@@ -117,7 +117,9 @@ def test_impossible_batching_is_refused(options: dict[str, int]) -> None:
 
 
 @given(st.integers(1, 300), st.floats(0, 1), SHAPES)
-def test_the_scale_rises_in_warm_up_then_never_rises_and_is_never_zero(steps: int, ratio: float, shape: Shape) -> None:
+def test_the_scale_rises_in_warm_up_then_never_rises_and_is_never_zero(
+    steps: int, ratio: float, shape: DecayShape
+) -> None:
     course = [scale(step, steps, ratio, shape) for step in range(steps)]
     warmup = round(ratio * steps)
     assert all(0 < value <= 1 for value in course)
@@ -137,7 +139,7 @@ def test_the_shapes_are_as_worked_out_by_hand() -> None:
 
 
 @given(st.integers(0, 20), SHAPES)
-def test_beyond_the_last_step_the_scale_is_zero_unless_constant(steps: int, shape: Shape) -> None:
+def test_beyond_the_last_step_the_scale_is_zero_unless_constant(steps: int, shape: DecayShape) -> None:
     for ratio in (0.0, 0.5, 1.0):
         assert scale(steps + 1, steps, ratio, shape) == (1 if shape == "constant" else 0)
 

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Integers = Sequence[int] | NDArray[np.integer[Any]]
+IntegerSequence = Sequence[int] | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ class Batch:
 _TENSORS = ("ids", "segments", "positions", "row_of", "row_offsets", "lengths")
 
 
-def pack(rows: Sequence[Integers], segments: Sequence[Integers | None] | None = None, task: str = "") -> Batch:
+def pack(
+    rows: Sequence[IntegerSequence], segments: Sequence[IntegerSequence | None] | None = None, task: str = ""
+) -> Batch:
     """Lay rows of token ids end to end, equal lengths side by side.
 
     Every row needs at least one token. Where a row has no `segments`, every token of it is of segment 0.
@@ -156,7 +158,7 @@ def pack(rows: Sequence[Integers], segments: Sequence[Integers | None] | None = 
     )
 
 
-def _pack_segments(segments: Sequence[Integers | None], sizes: Sequence[int], order: Sequence[int]) -> Tensor:
+def _pack_segments(segments: Sequence[IntegerSequence | None], sizes: Sequence[int], order: Sequence[int]) -> Tensor:
     if all(segment is None for segment in segments):
         return torch.zeros(sum(sizes), dtype=torch.long)
     rows = ((segments[i], sizes[i]) for i in order)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from weft.metrics.spans import Span
+from weft.data.records import Span
 
 _PIECE = re.compile(r"\w+|[^\w\s]|\s+")  # a word, one sign, or the blanks between; every character is in a piece
 
@@ -60,7 +60,7 @@ def lookup_tags(train: Sequence[tuple[Sequence[str], Sequence[str]]], rows: Sequ
     return [[known.get(word.casefold(), most_common) for word in words] for words in rows]
 
 
-class _Piece(NamedTuple):
+class _Segment(NamedTuple):
     start: int
     end: int
     form: str  # casefolded; " " for blanks of any kind and number
@@ -79,7 +79,7 @@ class _Wording:
 def _remember(train: Sequence[tuple[str, Sequence[Span]]]) -> _Wording:
     """The root of the tree of all training spans' wordings."""
     memory = _Wording()
-    rows: list[tuple[list[_Piece], set[tuple[int, int]]]] = []  # pieces, and the first and last piece of each span
+    rows: list[tuple[list[_Segment], set[tuple[int, int]]]] = []  # pieces, and the first and last piece of each span
     for row, (text, spans) in enumerate(train):
         _check_spans(row, text, spans)
         pieces = _pieces(text)
@@ -102,7 +102,7 @@ def _check_spans(row: int, text: str, spans: Sequence[Span]) -> None:
             )
 
 
-def _locate(text: str, pieces: Sequence[_Piece], spans: Sequence[Span]) -> set[tuple[int, int, str]]:
+def _locate(text: str, pieces: Sequence[_Segment], spans: Sequence[Span]) -> set[tuple[int, int, str]]:
     """First piece, last piece and label of each span, without blanks at its ends; none that cuts a word."""
     firsts = {piece.start: index for index, piece in enumerate(pieces)}
     lasts = {piece.end: index for index, piece in enumerate(pieces)}
@@ -117,7 +117,7 @@ def _locate(text: str, pieces: Sequence[_Piece], spans: Sequence[Span]) -> set[t
     return located
 
 
-def _grow(memory: _Wording, pieces: Sequence[_Piece]) -> _Wording:
+def _grow(memory: _Wording, pieces: Sequence[_Segment]) -> _Wording:
     """The node of these pieces, made if it is not there."""
     wording = memory
     for piece in pieces:
@@ -127,7 +127,7 @@ def _grow(memory: _Wording, pieces: Sequence[_Piece]) -> _Wording:
     return wording
 
 
-def _mark(memory: _Wording, pieces: Sequence[_Piece]) -> list[Span]:
+def _mark(memory: _Wording, pieces: Sequence[_Segment]) -> list[Span]:
     """The spans of one text: occurrences of wordings that are spans as a rule, longest first and without overlaps."""
     most_common = [occurrence for occurrence in _occurrences(memory, pieces) if occurrence[2].balance >= 0]
     most_common.sort(key=lambda occurrence: (-occurrence[2].size, occurrence[0]))
@@ -141,7 +141,7 @@ def _mark(memory: _Wording, pieces: Sequence[_Piece]) -> list[Span]:
     return sorted(marked)
 
 
-def _occurrences(memory: _Wording, pieces: Sequence[_Piece]) -> Iterator[tuple[int, int, _Wording]]:
+def _occurrences(memory: _Wording, pieces: Sequence[_Segment]) -> Iterator[tuple[int, int, _Wording]]:
     """First piece, last piece and wording of every occurrence of a remembered span, overlapping ones too."""
     for first in range(len(pieces)):
         wording = memory
@@ -154,9 +154,9 @@ def _occurrences(memory: _Wording, pieces: Sequence[_Piece]) -> Iterator[tuple[i
                 yield first, last, wording
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _pieces(text: str) -> list[_Segment]:
     return [
-        _Piece(match.start(), match.end(), " " if match[0].isspace() else match[0].casefold())
+        _Segment(match.start(), match.end(), " " if match[0].isspace() else match[0].casefold())
         for match in _PIECE.finditer(text)
     ]
 

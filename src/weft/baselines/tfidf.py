@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.baselines.majority import majority_label_sets, majority_labels, mean_scores, need_rows
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 
 LARGEST_VOCABULARY = 50_000  # the most frequent words and word pairs; more costs seconds and brings next to nothing
 
@@ -57,7 +57,7 @@ def tfidf_label_sets(
 
 
 def tfidf_pair_labels(
-    train_pairs: Sequence[Pair], train_labels: Sequence[str], pairs: Sequence[Pair], seed: int = 0
+    train_pairs: Sequence[TextPair], train_labels: Sequence[str], pairs: Sequence[TextPair], seed: int = 0
 ) -> list[str]:
     """The label of each pair by logistic regression on `pair_features`."""
     _same_length(train_pairs, train_labels)
@@ -67,7 +67,9 @@ def tfidf_pair_labels(
     return _classify(vectors[0], train_labels, vectors[1], seed)
 
 
-def tfidf_pair_scores(train_pairs: Sequence[Pair], train_scores: Sequence[float], pairs: Sequence[Pair]) -> list[float]:
+def tfidf_pair_scores(
+    train_pairs: Sequence[TextPair], train_scores: Sequence[float], pairs: Sequence[TextPair]
+) -> list[float]:
     """The score of each pair by ridge regression on `pair_features`."""
     _same_length(train_pairs, train_scores)
     vectors = _pair_vectors(train_pairs, pairs)
@@ -76,7 +78,7 @@ def tfidf_pair_scores(train_pairs: Sequence[Pair], train_scores: Sequence[float]
     return _regress(vectors[0], train_scores, vectors[1])
 
 
-def pair_features(pairs: Sequence[Pair], vectorizer: Any) -> Any:
+def pair_features(pairs: Sequence[TextPair], vectorizer: Any) -> Any:
     """|u - v|, u * v and the cosine of u and v side by side, sparse (B, 2 V + 1).
 
     The same for (a, b) as for (b, a).
@@ -116,7 +118,7 @@ def _new_vectorizer(texts: Sequence[str]) -> Any | None:
     return vectorizer if any(analyze(text) for text in texts) else None
 
 
-def _pair_vectors(train_pairs: Sequence[Pair], pairs: Sequence[Pair]) -> tuple[Any, Any] | None:
+def _pair_vectors(train_pairs: Sequence[TextPair], pairs: Sequence[TextPair]) -> tuple[Any, Any] | None:
     """`pair_features` of the training pairs and of `pairs`, or None as in `_vectors`."""
     train_texts = list(chain.from_iterable(train_pairs))
     vectorizer = _new_vectorizer(train_texts)

@@ -12,7 +12,7 @@ from weft.checks.labels import find_odd_labels, find_small_parts
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_unordered_labels
 from weft.checks.spelling import find_look_alikes
 from weft.checks.tokens import find_odd_tokens
-from weft.training.prepare import Prepared
+from weft.training.prepare import PreparedRun
 from weft.training.reading import SplitRows
 
 
@@ -24,7 +24,7 @@ class CheckReport:
     parts: dict[str, dict[str, Part]]
 
 
-def run_checks(prepared: Prepared) -> CheckReport:
+def run_checks(prepared: PreparedRun) -> CheckReport:
     """All findings about what was prepared, and the rows they are about."""
     parts = {name: _parts(splits) for name, splits in prepared.rows.parts.items()}
     found = [Finding("error", fault.path, fault.message) for fault in prepared.faults]
@@ -44,7 +44,7 @@ def _parts(splits: dict[str, SplitRows]) -> dict[str, Part]:
     return {split: Part(**vars(rows)) for split, rows in splits.items()}
 
 
-def _check_task(name: str, prepared: Prepared, parts: dict[str, Part], texts: Normalised) -> Iterator[Finding]:
+def _check_task(name: str, prepared: PreparedRun, parts: dict[str, Part], texts: Normalised) -> Iterator[Finding]:
     task, train, files = prepared.experiment.tasks[name], parts.get("train"), _parts(prepared.rows.files[name])
     yield from find_file_notes(name, task, files)
     for part in files.values():

@@ -155,11 +155,11 @@ def _underline(spans: Sequence[PredictedSpan], text: str, colours: dict[str, str
     """The text, its spans underlined in their labels' colours, and bold where they lie in another."""
     from rich.text import Text
 
-    from weft.reports.spans import PaintedSpan, Piece, stack, visible
+    from weft.reports.spans import PaintedPiece, PaintedSpan, stack, visible
 
     painted = Text(visible(text))
 
-    def style(pieces: Sequence[Piece], look: str) -> None:
+    def style(pieces: Sequence[PaintedPiece], look: str) -> None:
         for piece in pieces:
             painted.stylize(f"{look} {colours[piece.span.label]}", piece.start, piece.end)
             style(piece.inner, "bold underline2")

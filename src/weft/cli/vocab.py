@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from weft.corpus.vocabulary_stats import Measured
+    from weft.corpus.vocabulary_stats import TokenCounts
     from weft.tokenization.tokenizer import Tokenizer
 
 
@@ -115,7 +115,7 @@ def _learn(
 
 
 def _print_vocabulary(
-    pieces: int, wanted: int, kind: str, min_frequency: int, counts: dict[str, str], sample: Measured
+    pieces: int, wanted: int, kind: str, min_frequency: int, counts: dict[str, str], sample: TokenCounts
 ) -> None:
     """What was learned from how much, and how it cuts the texts."""
     from weft.cli.screen import console

@@ -14,7 +14,7 @@ from weft.model.devices import Device
 from weft.sampling.round_robin import RoundRobin
 from weft.spec import nearest
 from weft.tasks import Task
-from weft.training.prepare import Prepared, prepare
+from weft.training.prepare import PreparedRun, prepare
 
 _NEEDS_ROWS = "needs rows that all runs answer and none learns from: name a test file, or set `folds` of the grid"
 
@@ -84,7 +84,7 @@ def check_rows(
 ) -> dict[str, int]:
     """Note what `weft check` calls errors, and tasks whose rows differ; gives the most training rows of each task."""
     rows: dict[str, int] = {}
-    seen: list[tuple[Experiment, Prepared]] = []
+    seen: list[tuple[Experiment, PreparedRun]] = []
     compared: dict[str, tuple[Arm, tuple[int, ...]]] = {}
     for arm, experiment in arms.values():
         core = _without_learning(experiment, seed)
@@ -105,7 +105,7 @@ def check_rows(
     return rows
 
 
-def _answered(prepared: Prepared, task: str, folds: int | None) -> tuple[int, ...]:
+def _answered(prepared: PreparedRun, task: str, folds: int | None) -> tuple[int, ...]:
     """The lines of the rows that a task is compared on; none where they cannot be read."""
     part = prepared.rows.files[task].get(compared_part(prepared.experiment.tasks[task], folds) or "")
     return tuple(row.line for row in part.rows) if part is not None and part.complete else ()

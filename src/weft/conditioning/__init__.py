@@ -26,7 +26,7 @@ def _once(parts: tuple[str, ...]) -> tuple[str, ...]:
     return parts
 
 
-Layers = Literal["all"] | Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+ConditionedLayers = Literal["all"] | Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 Parts = Annotated[tuple[Literal["q", "k", "v"], ...], Field(min_length=1), AfterValidator(_once)]
 
 
@@ -77,7 +77,7 @@ def tasks_by_parameter(module: nn.Module, tasks: Iterable[str]) -> dict[str, fro
     }
 
 
-def chosen_layers(layers: Layers, config: EncoderConfig) -> tuple[int, ...]:
+def chosen_layers(layers: ConditionedLayers, config: EncoderConfig) -> tuple[int, ...]:
     """The layers a method acts in, 0 being the lowest; raises where the encoder has no such layer."""
     depth = config.num_hidden_layers
     if layers == "all":

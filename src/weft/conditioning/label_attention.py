@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers, task_key
+from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention, first_token_scores
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.dropout import dropout
@@ -42,7 +42,7 @@ class LabelAttention(Conditioning):
     """Words to stand for a label instead of its name: keywords.TASK.LABEL = "chest pain breathless"."""
     weight: Annotated[float, Field(ge=0)] = 3.0
     """λ: weight of the loss by which each label's embedding must be classified as that label."""
-    layers: Layers = "all"
+    layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
         known = {task: set(names) for task, names in shape.labels.items()}

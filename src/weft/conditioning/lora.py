@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
+from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
@@ -22,7 +22,7 @@ class Lora(Conditioning):
     rank: Annotated[int, Field(ge=1)] = 8
     alpha: Annotated[float, Field(gt=0)] = 16.0
     parts: Parts = ("q", "v")
-    layers: Layers = "all"
+    layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers = chosen_layers(self.layers, shape.config)

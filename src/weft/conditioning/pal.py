@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, Layers, NetworkShape, chosen_layers, per_task, task_key
+from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, chosen_layers, per_task, task_key
 from weft.encoder.attention import attend
 from weft.encoder.conditioner import Conditioner
 from weft.errors import ConfigError, Fault
@@ -24,7 +24,7 @@ class Pal(Conditioning):
     kind: Literal["pal"] = "pal"
     width: Annotated[int, Field(ge=1)] = 204
     heads: Annotated[int, Field(ge=1)] = 12
-    layers: Layers = "all"
+    layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
         if self.width % self.heads:

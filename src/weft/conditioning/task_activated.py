@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
+from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
@@ -36,7 +36,7 @@ class TaskActivated(Conditioning):
     init: Literal["random", "identity"] = "random"
     """How the output projection starts."""
     parts: Parts = ("q", "k", "v")
-    layers: Layers = "all"
+    layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers, config = chosen_layers(self.layers, shape.config), shape.config

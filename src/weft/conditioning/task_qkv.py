@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.conditioning import Conditioning, Layers, NetworkShape, Parts, chosen_layers, task_key
+from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner
 from weft.tensors import Batch
@@ -25,7 +25,7 @@ class TaskQkv(Conditioning):
 
     kind: Literal["task_qkv"] = "task_qkv"
     parts: Parts = ("q", "k", "v")
-    layers: Layers = "all"
+    layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers = chosen_layers(self.layers, shape.config)

@@ -17,7 +17,7 @@ from weft.data.dataset import Splits, StoredRows
 from weft.errors import ConfigError, DataError, Fault
 from weft.tokenization.tokenizer import Tokenizer
 
-Progress = Callable[[int], None]
+BytesRead = Callable[[int], None]
 
 _HELD_OUT = 1_000_003  # seeds what is drawn for rows to choose by and to report on: always the same
 _SHOWN = 10  # faults of one corpus; a folder may have thousands
@@ -53,7 +53,7 @@ class CorpusSource:
 class CorpusLoader:
     """Reads corpora with one tokenizer, into one folder of caches."""
 
-    def __init__(self, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress | None = None) -> None:
+    def __init__(self, tokenizer: Tokenizer, max_length: int, folder: Path, progress: BytesRead | None = None) -> None:
         self.tokenizer, self.max_length, self.folder, self.progress = tokenizer, max_length, folder, progress
 
     def load(self, source: CorpusSource, format: CorpusFormat, seed: int) -> Splits:

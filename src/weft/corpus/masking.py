@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.integer[Any]]
+from weft.tokenization.examples import Integers
+
 Flags = NDArray[np.bool_]
 
 MASKED, REPLACED = 0.8, 0.1  # shares of the chosen; the rest is kept

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.integer[Any]]
+from weft.tokenization.examples import Integers
 
 _CHUNK = 1 << 16  # sentences that are packed at a time
 

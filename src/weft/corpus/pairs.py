@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import DataError
-
-Integers = NDArray[np.integer[Any]]
+from weft.tokenization.examples import Integers
 
 _CHUNK = 1 << 16  # sentences that are walked over at a time
 

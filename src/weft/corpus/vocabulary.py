@@ -20,7 +20,7 @@ from weft.data.formats import read_column
 from weft.errors import ConfigError, DataError, WeftError
 from weft.tokenization.tokenizer import Tokenizer
 
-Progress = Callable[[Iterable[str], int | None], Iterable[str]]
+TextProgress = Callable[[Iterable[str], int | None], Iterable[str]]
 
 LONGEST_TEXT = 5_000  # characters; the library holds dozens of bytes for each character of a text in hand
 
@@ -34,7 +34,7 @@ def learn_vocabulary(
     lowercase: bool = True,
     strip_accents: bool | None = None,
     column: str = "text",
-    progress: Progress = lambda texts, total: texts,
+    progress: TextProgress = lambda texts, total: texts,
 ) -> Tokenizer:
     """A tokenizer whose vocabulary of at most `size` pieces is learned from files.
 
@@ -50,7 +50,7 @@ def learn_vocabulary(
     """
     check_choices(files, kind, size, min_frequency)
     learner = LEARNERS[kind](lowercase, lowercase if strip_accents is None else strip_accents)
-    texts = _Texts(files, column, progress)
+    texts = _TextParts(files, column, progress)
     alphabet = learner.alphabet(iter(texts))
     if not (texts.words and alphabet):
         raise DataError(
@@ -82,10 +82,10 @@ def check_choices(files: Sequence[Path], kind: Kind, size: int, min_frequency: i
         raise ConfigError(*faults)
 
 
-class _Texts:
+class _TextParts:
     """The texts of all files, in parts that the library can hold, from the beginning at every `iter`."""
 
-    def __init__(self, files: Sequence[Path], column: str, progress: Progress) -> None:
+    def __init__(self, files: Sequence[Path], column: str, progress: TextProgress) -> None:
         self.files, self.column, self.progress = files, column, progress
         self.count: int | None = None  # of texts, known after the first reading
         self.words = False  # whether there is anything but blanks

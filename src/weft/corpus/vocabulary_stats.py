@@ -30,7 +30,7 @@ def segment_word(tokenizer: Tokenizer, word: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TokenCounts:
     """How a vocabulary cuts texts."""
 
     words: int  # between blanks
@@ -38,7 +38,7 @@ class Measured:
     unknown: int  # tokens that are [UNK]
 
 
-def measure(tokenizer: Tokenizer, files: Sequence[Path], column: str = "text", texts: int = 10_000) -> Measured:
+def measure(tokenizer: Tokenizer, files: Sequence[Path], column: str = "text", texts: int = 10_000) -> TokenCounts:
     """Words, tokens and unknown tokens of the first texts of files."""
     words = tokens = unknown = 0
     first = islice((text for file in files for text in read_texts(file, column)), texts)
@@ -48,4 +48,4 @@ def measure(tokenizer: Tokenizer, files: Sequence[Path], column: str = "text", t
         for encoding in tokenizer.backend.encode_batch_fast(batch, add_special_tokens=False):
             tokens += len(encoding.ids)
             unknown += encoding.ids.count(SPECIAL.index("[UNK]"))
-    return Measured(words, tokens, unknown)
+    return TokenCounts(words, tokens, unknown)

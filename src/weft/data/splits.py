@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-_Shape = tuple[tuple[int, int], ...]  # (stratum, rows in it) of a group of equal keys, in order of stratum
+_Strata = tuple[tuple[int, int], ...]  # (stratum, rows in it) of a group of equal keys, in order of stratum
 _Move = tuple[tuple[int, int], ...]  # (class of groups, +1 to split one more off or -1 to keep one more)
 
 _TRIES = 200_000  # of exchanges, about a second; only thousands of duplicates with labels at random ever need more
@@ -35,7 +35,7 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     numbers = _numbered(strata)
     if len(numbers) != len(keys):
         raise ValueError(f"{len(keys)} keys, but {len(numbers)} strata: one of each per row is needed")
-    classes: dict[_Shape, list[list[int]]] = {}
+    classes: dict[_Strata, list[list[int]]] = {}
     for group in groups.values():
         classes.setdefault(tuple(sorted(Counter(numbers[row] for row in group).items())), []).append(group)
     rng = random.Random(f"split {seed}")
@@ -118,7 +118,7 @@ class _Taking:
     Groups with the same rows in the same strata are one class, for it does not matter which of them moves.
     """
 
-    def __init__(self, classes: Mapping[_Shape, int], share: float) -> None:
+    def __init__(self, classes: Mapping[_Strata, int], share: float) -> None:
         self.shapes = list(classes)
         self.sizes = list(classes.values())
         self.tries = _TRIES

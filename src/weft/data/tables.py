@@ -29,8 +29,7 @@ class Frame(Protocol):
     def to_dict(self, orient: Any) -> Any: ...
 
 
-Rows = Table | Frame | Iterable[Mapping[str, Any]]
-RowSource = str | os.PathLike[str] | Rows
+RowSource = str | os.PathLike[str] | Table | Frame | Iterable[Mapping[str, Any]]
 
 
 class RowsInMemory:
@@ -40,7 +39,7 @@ class RowsInMemory:
     also where an iterator gave them.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Table | Frame | Iterable[Mapping[str, Any]]) -> None:
         self.rows = list(rows) if isinstance(rows, Iterator) else rows
 
     def __eq__(self, other: object) -> bool:

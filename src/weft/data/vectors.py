@@ -17,7 +17,7 @@ from weft.data.atomic import replacing
 from weft.errors import ConfigError
 
 
-class TextVectors(Protocol):
+class PlacedVectors(Protocol):
     """The vectors of a text: one for a sentence, else one per word or token with the characters it covers."""
 
     @property
@@ -28,13 +28,13 @@ class TextVectors(Protocol):
     def dropped(self) -> int: ...  # tokens that did not fit
 
 
-Chunk = list[tuple[int, TextVectors]]  # input row and its vectors
+Chunk = list[tuple[int, PlacedVectors]]  # input row and its vectors
 Write = Callable[[Chunk], None]
 
 _CHUNK = 512
 
 
-def write_vectors(path: Path, rows: Iterable[TextVectors], width: int, level: str) -> None:
+def write_vectors(path: Path, rows: Iterable[PlacedVectors], width: int, level: str) -> None:
     """Write the vectors of many texts, in order, as the suffix says.
 
     `.npy` holds one float32 row per text and so takes sentences only. `.parquet` and `.jsonl` hold `row` (the text's
@@ -115,7 +115,7 @@ def _jsonl(path: Path, width: int, spans: bool) -> Iterator[Write]:
         yield write
 
 
-def _cells(row: int, text: TextVectors, spans: bool) -> list[dict[str, Any]]:
+def _cells(row: int, text: PlacedVectors, spans: bool) -> list[dict[str, Any]]:
     bounds = [{"start": start, "end": end} for start, end in text.spans] if spans else [{}]
     return [{"row": row, **characters, "dropped": text.dropped} for characters in bounds]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+WordNumbers = NDArray[np.int64]
 
 
-def candidates(words: int, max_width: int) -> tuple[Ints, Ints]:
+def candidates(words: int, max_width: int) -> tuple[WordNumbers, WordNumbers]:
     """The first and the last word of every span of a text, (R,) each, by first word and then by width."""
     sizes = np.minimum(max_width, np.arange(words, 0, -1))  # spans that begin at each word
     first = np.repeat(np.arange(words), sizes)
@@ -16,7 +16,7 @@ def candidates(words: int, max_width: int) -> tuple[Ints, Ints]:
     return first, first + width
 
 
-def candidate_words(indices: Ints, words: int, max_width: int) -> tuple[Ints, Ints]:
+def candidate_words(indices: WordNumbers, words: int, max_width: int) -> tuple[WordNumbers, WordNumbers]:
     """The first and the last word of some of the candidates of a text, (K,) each, without listing the others."""
     starts = np.cumsum(np.minimum(max_width, np.arange(words, 0, -1)))  # candidates up to each first word
     first = np.searchsorted(starts, indices, side="right")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from weft.metrics.classification import Floats
 
 COLDEST, HOTTEST = 0.05, 20.0
 FEWEST_ROWS = 10  # with fewer a temperature would describe the rows, not the model

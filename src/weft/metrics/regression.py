@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from weft.metrics.classification import Floats
 
 
 def regression_scores(gold: Sequence[float] | Floats, predicted: Sequence[float] | Floats) -> dict[str, float]:

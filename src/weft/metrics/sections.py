@@ -93,7 +93,7 @@ class Calibration(Section):
 
 
 @dataclass(frozen=True)
-class Table(Section):
+class TableSection(Section):
     """Rows of cells under columns, and a sentence below where one is needed."""
 
     kind: ClassVar[str] = "table"
@@ -105,7 +105,7 @@ class Table(Section):
 
 
 @dataclass(frozen=True)
-class WrongRows(Table):
+class WrongRows(TableSection):
     """Rows that were answered wrongly, by their lines; with their texts only where somebody asks for them."""
 
     kind: ClassVar[str] = "wrong_rows"
@@ -136,7 +136,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 _KINDS: dict[str, type[Section]] = {
-    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, Table, WrongRows)
+    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, TableSection, WrongRows)
 }
 
 

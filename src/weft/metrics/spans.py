@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.data.records import Span
 from weft.metrics.classification import Ints, class_table, label_indices, precision_recall_f1
 
-Span = tuple[int, int, str]  # characters [start, end) and label
 Bounds = tuple[int, int]
 
 SPAN_ERRORS = ("right", "type", "boundary", "both", "missed", "spurious")  # see `span_errors`

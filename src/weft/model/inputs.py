@@ -17,7 +17,7 @@ from weft.spec import nearest
 from weft.tasks import Task
 from weft.tasks.base.examples import read_input
 
-Columns = tuple[str, ...]
+TextColumns = tuple[str, ...]
 
 FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
@@ -28,7 +28,7 @@ class Inputs:
     """Rows with what each task reads of them; can be gone through once."""
 
     rows: Iterator[Row]
-    columns: dict[str, Columns]  # by task
+    columns: dict[str, TextColumns]  # by task
     read: Callable[[Row], dict[str, Input]]
     notes: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ def lacking_spans(network: Network, inputs: Mapping[str, Input]) -> str | None:
     )
 
 
-def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, Columns], list[str]]:
+def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, TextColumns], list[str]]:
     """The columns each task reads, for tasks whose columns the first row has, and what each of the others lacks."""
     wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
     missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
@@ -124,7 +124,7 @@ def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     return first, chain([first], rows)
 
 
-def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: Columns) -> Inputs:
+def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns) -> Inputs:
     """Rows of nothing but a text or two, in which a blank line is an empty text."""
     return Inputs(
         rows, dict.fromkeys(names, columns), lambda row: dict.fromkeys(names, Input(tuple(row.columns.values())))
@@ -144,7 +144,7 @@ def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: 
     return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
 
 
-def _row_reader(file: Path, network: Network, columns: Mapping[str, Columns]) -> Callable[[Row], dict[str, Input]]:
+def _row_reader(file: Path, network: Network, columns: Mapping[str, TextColumns]) -> Callable[[Row], dict[str, Input]]:
     """The function from a row to what each task reads of it, built once for all tasks that read the same of it."""
     readers: dict[object, list[str]] = {}
     for name, read in columns.items():

@@ -27,17 +27,16 @@ from weft.model.network import Network
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow
-from weft.tokenization.windows import join_windows
+from weft.tokenization.windows import TokenNumbers, join_windows
 from weft.tokenization.words import TextWord, whole_words
 
 Texts = tuple[str, ...]  # one text, or the two of a pair
-Floats = NDArray[np.floating]
 
 _NO_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
-class Run:
+class ForwardPass:
     """One example through the network."""
 
     batch: Batch
@@ -74,15 +73,15 @@ class LeafConditioner(Conditioner):
 
 
 @dataclass(frozen=True)
-class _Row:
+class _InspectedRow:
     """The tokens of one row and the numbers of each, S of them."""
 
     encoded: TokenizedRow
     whole: TokenizedRow  # the same row without a limit
     texts: Texts
     words: list[TextWord]
-    attention: Floats  # (S,)
-    attribution: Floats  # (S,) gradient × input
+    attention: TokenNumbers  # (S,)
+    attribution: TokenNumbers  # (S,) gradient × input
     winning_label: NDArray[np.int64] | None  # (S, N)
     windows: int = 1
 
@@ -185,19 +184,24 @@ def encode_with_offsets(network: Network, task: str, input: Input, max_length: i
     return network.tasks[task].encode([input], network.tokenizer.with_offsets(), max_length)[0]
 
 
-def run_once(network: Network, task: str, tokenized_example: TokenizedExample, layer: int) -> Run:
+def run_once(network: Network, task: str, tokenized_example: TokenizedExample, layer: int) -> ForwardPass:
     """One example through the network, with a gradient path back to its embedded tokens."""
     batch = network.collate(task, [tokenized_example]).to(next(network.parameters()).device)
     conditioner = LeafConditioner(network.conditioner)
     kept = network.tasks[task].layers(network.encoder.config.num_hidden_layers)
     states: States = network.encoder(batch, conditioner, layers=kept, attention=[layer])
     assert conditioner.leaf is not None
-    return Run(batch, network.score_states(task, states), conditioner.leaf, states.attention[layer])
+    return ForwardPass(batch, network.score_states(task, states), conditioner.leaf, states.attention[layer])
 
 
 def _rows(
-    network: Network, task: str, tokenized_example: TokenizedExample, run: Run, attribution: Floats, heads: Heads
-) -> list[_Row]:
+    network: Network,
+    task: str,
+    tokenized_example: TokenizedExample,
+    run: ForwardPass,
+    attribution: TokenNumbers,
+    heads: Heads,
+) -> list[_InspectedRow]:
     """The rows of an example with the numbers of their tokens, each text in one row also where it was in windows."""
     texts = tokenized_example.input.texts
     attention = join_heads(run.shown.weights.detach().float().cpu(), heads, run.batch).numpy()
@@ -212,10 +216,10 @@ def _rows(
         windows = network.tasks[task].windows(full[0], network.max_length(task))
         assert [len(window.row) for window in windows] == sizes
         joined = join_windows(full[0], windows, [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts])
-        return [_Row(full[0], full[0], texts, whole_words(full[0], texts), *joined, None, len(sizes))]
+        return [_InspectedRow(full[0], full[0], texts, whole_words(full[0], texts), *joined, None, len(sizes))]
     own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
     return [
-        _Row(
+        _InspectedRow(
             row,
             whole,
             parts,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from weft.errors import CheckpointError
-from weft.reports.record import Number, Part
+from weft.reports.record import Number, RecordPart
 
 FORMAT = 1  # of the layout of compare.json
 
@@ -25,7 +25,7 @@ Verdict = Literal["", "better", "worse", "equivalent", "cannot tell"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "equivalent", "cannot tell")
 
 
-class ClassDifference(Part):
+class ClassDifference(RecordPart):
     """One label's F1 and its difference to the base's, with a 95 % interval."""
 
     mean: Number = None
@@ -34,7 +34,7 @@ class ClassDifference(Part):
     high: Number = None
 
 
-class CellRecord(Part):
+class CellRecord(RecordPart):
     """One variant of one task, trained on one number of rows: its score over all seeds, and the difference to the base.
 
     The verdict is empty for the base, with one seed, and while the base is not known.
@@ -81,7 +81,7 @@ class CellRecord(Part):
         return None if low is None or high is None else (low, high)
 
 
-class PairRecord(Part):
+class PairRecord(RecordPart):
     """What a task gains by being trained together with another, and how far their gradients agree."""
 
     task: str
@@ -94,7 +94,7 @@ class PairRecord(Part):
     agreement: Number = None  # cosine of the two tasks' gradients
 
 
-class ComparisonRecord(Part):
+class ComparisonRecord(RecordPart):
     """Everything that is shown of a comparison; none of the users' texts.
 
     Cells stand task by task, the variants of a task in the order of the grid file, the base first, and the sizes of a

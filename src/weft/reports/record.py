@@ -36,7 +36,7 @@ VERSION = 2  # of the layout of report.json
 BASELINES = {"tfidf": "TF-IDF", "lookup": "lookup"}  # beside the majority class: how people call them
 
 Standing = Literal["better", "unclear", "worse", "unknown"]
-Interval = tuple[float, float]
+LowAndHigh = tuple[float, float]
 AnnotatedSpan = tuple[int, int, str]
 
 
@@ -53,8 +53,8 @@ def _span(value: Any) -> Any:
 
 
 Number = Annotated[float | None, BeforeValidator(_finite)]
-Ends = Annotated[Interval | None, BeforeValidator(_finite_ends)]
-Spans = tuple[Annotated[AnnotatedSpan, BeforeValidator(_span)], ...]
+StoredInterval = Annotated[LowAndHigh | None, BeforeValidator(_finite_ends)]
+StoredSpans = tuple[Annotated[AnnotatedSpan, BeforeValidator(_span)], ...]
 SectionRecord = Annotated[
     InstanceOf[Section],
     BeforeValidator(lambda value: section_from(value) if isinstance(value, Mapping) else value),
@@ -62,7 +62,7 @@ SectionRecord = Annotated[
 ]
 
 
-class Part(BaseModel):
+class RecordPart(BaseModel):
     """A part of a record. What a file has None for counts as missing, so that defaults hold."""
 
     model_config = ConfigDict(frozen=True)
@@ -73,14 +73,14 @@ class Part(BaseModel):
         return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-class MeasuresRecord(Part):
+class MeasuresRecord(RecordPart):
     """Scores by metric and their 95 % bootstrap intervals."""
 
     scores: dict[str, Number] = {}
-    intervals: dict[str, Ends] = {}
+    intervals: dict[str, StoredInterval] = {}
 
 
-class ResultRecord(Part):
+class ResultRecord(RecordPart):
     """One task's measures on some rows, and what baselines reach on the same."""
 
     metric: str = ""  # the metric that weights are chosen by
@@ -89,15 +89,15 @@ class ResultRecord(Part):
     baselines: dict[str, dict[str, Number]] = {}
 
 
-class AnnotatedText(Part):
+class AnnotatedText(RecordPart):
     """A text of the data with its true and its predicted spans."""
 
     text: str
-    gold: Spans = ()
-    found: Spans = ()
+    gold: StoredSpans = ()
+    found: StoredSpans = ()
 
 
-class TaskRecord(Part):
+class TaskRecord(RecordPart):
     """One task: its rows, and its chosen metric beside its baselines."""
 
     name: str = Field("", exclude=True)  # the key in `RunRecord.tasks`
@@ -138,7 +138,7 @@ class TaskRecord(Part):
         return self.result.measures.scores.get(self.chosen)
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> LowAndHigh | None:
         return self.result.measures.intervals.get(self.chosen)
 
     @property
@@ -188,7 +188,7 @@ class TaskRecord(Part):
         return "better" if low > baseline else "worse" if high < baseline else "unclear"
 
 
-class EncoderRecord(Part):
+class EncoderRecord(RecordPart):
     """Which encoder, and how large."""
 
     name: str = ""
@@ -197,7 +197,7 @@ class EncoderRecord(Part):
     parameters: int | None = None
 
 
-class BestRecord(Part):
+class BestRecord(RecordPart):
     """Where the weights that were best, overall or for a task, come from."""
 
     step: int | None = None
@@ -207,7 +207,7 @@ class BestRecord(Part):
     folder: str | None = None
 
 
-class EvaluationRecord(Part):
+class EvaluationRecord(RecordPart):
     """What was measured on the dev rows after an epoch."""
 
     step: int
@@ -223,7 +223,7 @@ class EvaluationRecord(Part):
     best: bool = False
 
 
-class RunRecord(Part):
+class RunRecord(RecordPart):
     """Everything a report shows; none of the users' texts but for `TaskRecord.samples`."""
 
     version: int = VERSION

@@ -65,13 +65,13 @@ class Look:
 
 
 @dataclass
-class Piece:
+class PaintedPiece:
     """A span or a part of it, with what lies in it. Pieces of a text hold each other or share nothing."""
 
     start: int
     end: int
     span: PaintedSpan
-    inner: list[Piece] = field(default_factory=list)
+    inner: list[PaintedPiece] = field(default_factory=list)
 
     def height(self) -> int:
         """How many pieces are stacked within this one."""
@@ -92,7 +92,7 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     return looks
 
 
-def stack(spans: Iterable[PaintedSpan], size: int) -> list[Piece]:
+def stack(spans: Iterable[PaintedSpan], size: int) -> list[PaintedPiece]:
     """The spans of a text of `size` characters, each inside the one that holds it.
 
     Where two cross, the one that begins first stays whole, and the other is parted where that one ends. Of spans with
@@ -101,8 +101,8 @@ def stack(spans: Iterable[PaintedSpan], size: int) -> list[Piece]:
     ends = ((max(0, span.start), min(span.end, size), span) for span in spans)
     waiting = [(start, -end, order, span) for order, (start, end, span) in enumerate(ends) if start < end]
     heapify(waiting)
-    outer: list[Piece] = []
-    around: list[Piece] = []  # the pieces that are still open, each inside the one before
+    outer: list[PaintedPiece] = []
+    around: list[PaintedPiece] = []  # the pieces that are still open, each inside the one before
     while waiting:
         start, minus_end, order, span = heappop(waiting)
         end = -minus_end
@@ -111,7 +111,7 @@ def stack(spans: Iterable[PaintedSpan], size: int) -> list[Piece]:
         if around and around[-1].end < end:
             heappush(waiting, (around[-1].end, -end, order, span))
             end = around[-1].end
-        piece = Piece(start, end, span)
+        piece = PaintedPiece(start, end, span)
         (around[-1].inner if around else outer).append(piece)
         around.append(piece)
     return outer
@@ -161,7 +161,9 @@ def visible(text: str) -> str:
     return FORBIDDEN.sub("�", text.replace("\r\n", " \n").replace("\r", "\n"))
 
 
-def _paint(text: str, bounds: tuple[int, int], pieces: Sequence[Piece], looks: Mapping[str, Look]) -> Iterator[str]:
+def _paint(
+    text: str, bounds: tuple[int, int], pieces: Sequence[PaintedPiece], looks: Mapping[str, Look]
+) -> Iterator[str]:
     """The characters within bounds, and the pieces among them."""
     at, end = bounds
     for piece in pieces:
@@ -173,7 +175,7 @@ def _paint(text: str, bounds: tuple[int, int], pieces: Sequence[Piece], looks: M
     yield clean(text[at:end])
 
 
-def _open(piece: Piece, look: Look) -> str:
+def _open(piece: PaintedPiece, look: Look) -> str:
     """The tag of a piece; an ellipsis tells where a span that was parted goes on."""
     before, after = ("…" if piece.start > piece.span.start else ""), ("…" if piece.end < piece.span.end else "")
     height = piece.height()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.metrics.sections import Calibration, Cell, ClassTable, ConfusionMatrix, Table, WrongRows
+from weft.metrics.sections import Calibration, Cell, ClassTable, ConfusionMatrix, TableSection, WrongRows
 from weft.reports.charts import reliability_diagram
 from weft.reports.html import breakable, figure, number_cell, raw_cell, table
 from weft.reports.matrix import confusion_matrix
@@ -123,7 +123,7 @@ def _class_table(classes: Iterable[tuple[str, Mapping[str, float]]], looks: Mapp
     return table(("Label", "Precision", "Recall", "F1", "Support"), lines, "narrow")
 
 
-def _any_table(task: TaskRecord, section: Table, looks: Mapping[str, Look]) -> str:
+def _any_table(task: TaskRecord, section: TableSection, looks: Mapping[str, Look]) -> str:
     words = {index for row in section.rows for index, value in enumerate(row) if isinstance(value, str)}
     lines = [[_any_cell(value) for value in row] for row in section.rows]
     shown = table(section.columns, lines[:MOST_LINES], "narrow", words)
@@ -165,6 +165,6 @@ _DRAWN_BY: dict[str, tuple[_Draw, ...]] = {
     Calibration.kind: (_calibration,),
     ConfusionMatrix.kind: (_confusion, _most_confused),
     ClassTable.kind: (_classes,),
-    Table.kind: (_any_table,),
+    TableSection.kind: (_any_table,),
     WrongRows.kind: (_any_table,),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weft.metrics.sections import Calibration, ClassTable, ConfusionMatrix, Section, Table
+from weft.metrics.sections import Calibration, ClassTable, ConfusionMatrix, Section, TableSection
 
 NESTING = {"inside": "inside another", "outside": "around another", "flat": "neither"}  # how a span lies to others
 
@@ -28,7 +28,7 @@ def sections_from(result: Mapping[str, Any]) -> list[Section]:
     return sections
 
 
-def _nested(recalls: Mapping[str, float]) -> Table:
+def _nested(recalls: Mapping[str, float]) -> TableSection:
     counts = {nesting: int(recalls[f"{nesting}_support"]) for nesting in NESTING if f"{nesting}_support" in recalls}
     rows = [(NESTING[nesting], recalls[nesting] if count else None, count) for nesting, count in counts.items()]
-    return Table("Recall of nested spans", ("True spans", "Recall", "Support"), rows)
+    return TableSection("Recall of nested spans", ("True spans", "Recall", "Support"), rows)

@@ -24,10 +24,10 @@ from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
 
-Pair = tuple[Span, Span]
+SpanPair = tuple[Span, Span]
 
 
-def span_pairs(tokenized_example: TokenizedExample) -> list[Pair]:
+def span_pairs(tokenized_example: TokenizedExample) -> list[SpanPair]:
     """All ordered pairs of different spans that hold a word, in order."""
     spans = dict.fromkeys(tokenized_example.input.spans or ())
     held = [span for span in spans if word_range(tokenized_example.words, span[0], span[1]) is not None]

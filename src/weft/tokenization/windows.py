@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from weft.errors import ConfigError
 from weft.tokenization.tokenizer import TokenizedRow
 
-Floats = NDArray[np.floating]
-Stretch = tuple[int, int]  # tokens [start, end) of the whole row
+TokenNumbers = NDArray[np.floating]
+TokenRange = tuple[int, int]  # tokens [start, end) of the whole row
 Positions = NDArray[np.int64]
 
 
@@ -67,8 +67,8 @@ def deciding_windows(whole: TokenizedRow, windows: Sequence[Window]) -> tuple[Po
 
 
 def join_windows(
-    whole: TokenizedRow, windows: Sequence[Window], shares: Sequence[Floats], sums: Sequence[Floats]
-) -> tuple[Floats, Floats]:
+    whole: TokenizedRow, windows: Sequence[Window], shares: Sequence[TokenNumbers], sums: Sequence[TokenNumbers]
+) -> tuple[TokenNumbers, TokenNumbers]:
     """Two numbers for each token of a whole row, (S,) each, from those of the tokens of its windows.
 
     Of `shares` a token has that of the window that decides about it, a special one the mean over all windows. Of `sums`
@@ -83,7 +83,7 @@ def join_windows(
     return share, total
 
 
-def _context(positions: Positions, words: Positions, text: Stretch) -> NDArray[np.float64]:
+def _context(positions: Positions, words: Positions, text: TokenRange) -> NDArray[np.float64]:
     """How far the word of each token, (K, 2), is from the ends of a window's stretch, in tokens, (K,).
 
     Where the stretch does not hold all of the word, how far the token itself is; less than any whole word then.
@@ -99,7 +99,7 @@ def _context(positions: Positions, words: Positions, text: Stretch) -> NDArray[n
     return np.asarray(np.minimum(before, after) + np.where(whole, 2 * far, 0.0))
 
 
-def _text(whole: TokenizedRow) -> Stretch:
+def _text(whole: TokenizedRow) -> TokenRange:
     """The tokens between the special ones at either end of the row."""
     positions = np.flatnonzero(whole.texts >= 0)
     return (int(positions[0]), int(positions[-1]) + 1) if len(positions) else (len(whole), len(whole))
@@ -113,11 +113,11 @@ def _words(whole: TokenizedRow) -> Positions:
     return np.repeat(np.stack([begins, ends], axis=1), ends - begins, axis=0)
 
 
-def _stretches(words: Positions, text: Stretch, max_tokens: int, overlap: int) -> list[Stretch]:
+def _stretches(words: Positions, text: TokenRange, max_tokens: int, overlap: int) -> list[TokenRange]:
     """Cover a text of more than `max_tokens`; every stretch begins and ends after the one before."""
     stop = text[1]
 
-    def word(position: int) -> Stretch:
+    def word(position: int) -> TokenRange:
         start, end = words[position].tolist()
         return start, end
 
@@ -126,7 +126,7 @@ def _stretches(words: Positions, text: Stretch, max_tokens: int, overlap: int) -
         start, end = word(position)
         return start < position and end - start <= max_tokens
 
-    stretches: list[Stretch] = []
+    stretches: list[TokenRange] = []
     start = text[0]
     while start + max_tokens < stop:
         end = start + max_tokens

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.config.experiment import Experiment, Phase, TrainLayers
-from weft.training.schedule import Shape
+from weft.training.schedule import DecayShape
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class PhasePlan:
     weight_decay: float
     layer_decay: float
     warmup_ratio: float
-    lr_scheduler_type: Shape
+    lr_scheduler_type: DecayShape
     max_grad_norm: float  # 0 for no limit
     batches_per_update: int
     pcgrad: bool

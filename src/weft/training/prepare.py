@@ -45,7 +45,7 @@ _CHECKED = 4 * 2**20  # bytes of raw text that are tokenized only to find its fa
 
 
 @dataclass
-class Prepared:
+class PreparedRun:
     """What there is to learn with, and what keeps it from being learned."""
 
     experiment: Experiment
@@ -79,7 +79,7 @@ def prepare(
     reading: Reading | None = None,
     shared: Shared | None = None,
     fold: Fold | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """Everything that learning begins with.
 
     Args:
@@ -110,13 +110,13 @@ def prepare_with(
     reading: Reading | None = None,
     shared: Shared | None = None,
     fold: Fold | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """As `prepare`, with an encoder that was loaded before, or without one."""
     corpora = {name: task for name, task in experiment.tasks.items() if task.format is not None}
     labelled = {name: task for name, task in experiment.tasks.items() if name not in corpora}
     read = read_files if shared is None else shared.files
     rows = read_task_data(labelled, base, experiment.seed, faults, fold=fold, read=read)
-    prepared = Prepared(experiment, base, faults, source, rows)
+    prepared = PreparedRun(experiment, base, faults, source, rows)
     prepared.data |= {name: rows.splits(name) for name in labelled if rows.parts[name]}
     check_sources(experiment.tasks, faults)
     _check_lengths(prepared)
@@ -175,7 +175,7 @@ def build_network(experiment: Experiment, targets: Mapping[str, FittedTarget], s
     return Network(encoder, source.tokenizer, experiment.tasks, targets, experiment.conditioning)
 
 
-def _check_lengths(prepared: Prepared) -> None:
+def _check_lengths(prepared: PreparedRun) -> None:
     """Note limits that leave no room for text beside the special tokens: a row that is long enough tells."""
     for name, parts in prepared.rows.parts.items():
         rows = [row for part in parts.values() for row in part.rows]
@@ -188,7 +188,7 @@ def _check_lengths(prepared: Prepared) -> None:
 
 
 def _load_corpora(
-    prepared: Prepared, corpora: Mapping[str, Task], cache: Path | None, progress: Callable[[int], None]
+    prepared: PreparedRun, corpora: Mapping[str, Task], cache: Path | None, progress: Callable[[int], None]
 ) -> None:
     """Tokenize raw text, which may take hours: only where nothing is wrong so far."""
     if prepared.source is None or prepared.faults:
@@ -206,7 +206,7 @@ def _load_corpora(
                     prepared.data[name] = splits
 
 
-def _check_corpus(prepared: Prepared, name: str, task: Task) -> None:
+def _check_corpus(prepared: PreparedRun, name: str, task: Task) -> None:
     """Note what is wrong with a task's raw text as far as the beginnings of its files tell."""
     faults, source, format = prepared.faults, prepared.source, task.format
     assert format is not None
@@ -230,7 +230,7 @@ def _size(task: Task, base: Path) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-def _fit_targets(prepared: Prepared) -> None:
+def _fit_targets(prepared: PreparedRun) -> None:
     """Fit every target that has rows to be fitted to, and note losses and metrics that do not suit."""
     for name, task in prepared.experiment.tasks.items():
         parts = prepared.rows.parts.get(name)
@@ -240,7 +240,7 @@ def _fit_targets(prepared: Prepared) -> None:
     check_losses(prepared.experiment.tasks, prepared.targets, prepared.faults)
 
 
-def _check_network(prepared: Prepared) -> None:
+def _check_network(prepared: PreparedRun) -> None:
     """Note why the network could not be built."""
     experiment, faults, source = prepared.experiment, prepared.faults, prepared.source
     width = source.encoder.config.hidden_size if source is not None else 1024  # any will do to compare heads

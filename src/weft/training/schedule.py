@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-Shape = Literal["linear", "cosine", "constant"]
+DecayShape = Literal["linear", "cosine", "constant"]
 
 # The scale after warm-up, by the part of the remaining steps that is done.
-_SHAPES: Mapping[Shape, Callable[[float], float]] = {
+_SHAPES: Mapping[DecayShape, Callable[[float], float]] = {
     "linear": lambda done: 1 - done,
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
     "constant": lambda done: 1.0,
 }
 
 
-def scale(step: int, steps: int, warmup_ratio: float, shape: Shape) -> float:
+def scale(step: int, steps: int, warmup_ratio: float, shape: DecayShape) -> float:
     """What to multiply the learning rates by in one step; from 0 to 1, and more than 0 in every step of the run.
 
     Warm-up rises in even parts to 1, which is reached in the step after it; then the shape falls towards 0, which is

@@ -19,7 +19,7 @@ from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.outcomes.counts import AnnotationOutcomes, AnswerCounts
-from weft.metrics.sections import ClassTable, Section, Table
+from weft.metrics.sections import ClassTable, Section, TableSection
 from weft.metrics.spans import SPAN_ERRORS, count_spans, nested_recall, per_label, span_errors, span_scores
 from weft.metrics.wrong_rows import Mistake, listed_spans
 from weft.targets import FittedTarget, Measures, Target, confidences, refuse_merged_labels
@@ -162,12 +162,12 @@ class FittedAnnotations(FittedTarget):
         if errors := measures.details.get("errors"):
             columns = ("Label", *(error.capitalize() for error in SPAN_ERRORS))
             counts = [(label, *(of_label[error] for error in SPAN_ERRORS)) for label, of_label in errors.items()]
-            sections.append(Table("Boundary and type errors", columns, counts, _ABOUT_ERRORS))
+            sections.append(TableSection("Boundary and type errors", columns, counts, _ABOUT_ERRORS))
         if nested := measures.details.get("nested"):
             names = {"inside": "inside another", "outside": "around another", "flat": "neither"}
             supports = {key: int(nested[f"{key}_support"]) for key in names}
             rows = [(name, nested[key] if supports[key] else None, supports[key]) for key, name in names.items()]
-            sections.append(Table("Recall of nested spans", ("True spans", "Recall", "Support"), rows))
+            sections.append(TableSection("Recall of nested spans", ("True spans", "Recall", "Support"), rows))
         return sections
 
 
