@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,22 @@ def test_nothing_prints_or_evaluates() -> None:
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
         ]
         assert not {"print", "eval", "exec"} & set(calls), path
+
+
+def defined_types(path: Path) -> set[str]:
+    """The names of the classes and type aliases of a file, without a leading underscore."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {name.lstrip("_") for name in names if name.lstrip("_")[:1].isupper() and not name.isupper()}
+
+
+def test_no_name_is_that_of_two_classes_or_types() -> None:
+    files = defaultdict(list)
+    for path in FILES:
+        for name in defined_types(path):
+            files[name].append(str(path.relative_to(SOURCE)))
+    assert not {name: found for name, found in files.items() if len(found) > 1}

@@ -15,7 +15,7 @@ from comparisons import base, cell, grid, record
 from test_reports import HOSTILE, Features, drawings
 from weft.data.redact import hidden_labels
 from weft.metrics.outcomes.label import LabelOutcomes
-from weft.reports.comparison_charts import Row, axis_of, interval_chart
+from weft.reports.comparison_charts import ChartRow, axis_of, interval_chart
 from weft.reports.comparison_page import render_comparison
 from weft.reports.comparison_record import ClassDifference, ComparisonRecord
 from weft.reports.comparison_sentences import sentences
@@ -93,7 +93,9 @@ def test_every_verdict_has_a_word_and_a_shape_of_its_own_in_table_and_chart() ->
 
 
 def test_the_region_of_practical_equivalence_is_shaded_around_zero_in_every_row() -> None:
-    chart = interval_chart([Row("a", 1.0, (-1.0, 3.0), "a"), Row("b", 0.0, None, "b")], "t", "points", 0.5, zero=True)
+    chart = interval_chart(
+        [ChartRow("a", 1.0, (-1.0, 3.0), "a"), ChartRow("b", 0.0, None, "b")], "t", "points", 0.5, zero=True
+    )
     boxes = [
         (float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', chart)
     ]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from weft.comparison.resampling import Floats, Resamples, RunScores
+from weft.comparison.resampling import Resamples, RunScores
 from weft.comparison.significance import sign_flip_p
+from weft.metrics.classification import Floats
 
 LEVEL = 0.95
 NORMAL = 1.959964  # the quantile of a normal distribution that the interval's shape is scaled to

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from weft.metrics.classification import Floats
 
 
 class Measured(Protocol):

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from weft.comparison.resampling import Floats
+from weft.metrics.classification import Floats
 
 EXACT = 16  # seeds up to which every pattern of signs is tried
 ROUNDS = 2**16  # patterns tried, beyond

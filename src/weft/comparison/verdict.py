@@ -9,12 +9,12 @@ from typing import Literal
 from weft.comparison.crossed import NORMAL, PairedDifference
 from weft.comparison.significance import holm
 
-Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
+Decision = Literal["better", "worse", "equivalent", "cannot tell"]
 
 
 def judge(
     differences: Sequence[PairedDifference], seeds: int, equivalence: float = 0.005, level: float = 0.05
-) -> list[tuple[float, Verdict] | tuple[None, None]]:
+) -> list[tuple[float, Decision] | tuple[None, None]]:
     """The adjusted p and the word for every difference of a table, all variants, tasks and sizes together.
 
     A difference has to convince twice: with these rows over seeds (sign flips), and over other seeds and rows. One
@@ -37,7 +37,7 @@ def _decisive_p(difference: PairedDifference) -> float:
     return 1.0 if any(map(math.isnan, both)) else max(both)
 
 
-def _word(difference: PairedDifference, p: float, margin: float, level: float) -> Verdict:
+def _word(difference: PairedDifference, p: float, margin: float, level: float) -> Decision:
     if -margin <= difference.low and difference.high <= margin:
         return "equivalent"
     if p <= level and difference.low > 0:

@@ -55,7 +55,7 @@ MARKS: dict[Verdict, Mark] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class ChartRow:
     """A value with its interval, the words at its right end, and the values it is the mean of (drawn faint)."""
 
     name: str
@@ -82,7 +82,7 @@ class Axis:
     ticks: Sequence[tuple[float, str]]
 
 
-def interval_chart(rows: Sequence[Row], title: str, x_label: str, region: float = 0.0, zero: bool = False) -> str:
+def interval_chart(rows: Sequence[ChartRow], title: str, x_label: str, region: float = 0.0, zero: bool = False) -> str:
     """A row per value: its name and words, below them the value and a whisker; `region` around 0 is shaded."""
     values = [x for row in rows for x in (row.value, *(row.interval or ()), *row.parts)]
     around = [0.0, -region, region] if zero else []
@@ -174,7 +174,7 @@ def _band(top: float, ticks: Sequence[float], across: Callable[[float], float], 
     return [*shade, *lines]
 
 
-def _row(row: Row, top: float, across: Callable[[float], float]) -> list[str]:
+def _row(row: ChartRow, top: float, across: Callable[[float], float]) -> list[str]:
     mark, y = MARKS[row.verdict], top + 26
     name = fit(row.name, WIDTH - 14 - 1.1 * text_width(row.words, 12), 12)  # the words are bold
     parts = [text(0, top + 13, name, size=12, tip=row.name)]

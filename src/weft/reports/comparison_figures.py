@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from weft.reports.comparison_charts import (
     Axis,
-    Row,
+    ChartRow,
     Spot,
     axis_of,
     axis_of_sizes,
@@ -27,7 +27,7 @@ UNFOLDED = 4  # variants whose classes are shown at once
 def score_figure(cells: Sequence[CellRecord]) -> str:
     """Each variant's score; nothing where none was measured."""
     rows = [
-        Row(cell.variant, cell.mean, cell.interval, number(cell.mean), cell.verdict)
+        ChartRow(cell.variant, cell.mean, cell.interval, number(cell.mean), cell.verdict)
         for cell in cells
         if cell.mean is not None
     ]
@@ -52,12 +52,12 @@ def difference_figure(cells: Sequence[CellRecord]) -> str:
     return figure(f"Differences to {base}", legend + chart, note + dots)
 
 
-def _difference(cell: CellRecord, scale: float) -> Row:
+def _difference(cell: CellRecord, scale: float) -> ChartRow:
     ends = cell.difference_interval
     parts = [scale * value for value in cell.by_seed if value is not None]
     words = f"{amount(cell, cell.difference)} {SYMBOLS[cell.verdict]} {cell.verdict}".rstrip()
     scaled = None if ends is None else (scale * ends[0], scale * ends[1])
-    return Row(cell.variant, scale * (cell.difference or 0.0), scaled, words, cell.verdict, parts)
+    return ChartRow(cell.variant, scale * (cell.difference or 0.0), scaled, words, cell.verdict, parts)
 
 
 def learning_curves(record: ComparisonRecord, task: str) -> str:
@@ -123,6 +123,6 @@ def _class_figure(cell: CellRecord) -> str:
     return figure(cell.variant, chart, note)
 
 
-def _class_row(label: str, one: ClassDifference, difference: float) -> Row:
+def _class_row(label: str, one: ClassDifference, difference: float) -> ChartRow:
     ends = None if one.low is None or one.high is None else (100 * one.low, 100 * one.high)
-    return Row(label, 100 * difference, ends, points(difference))
+    return ChartRow(label, 100 * difference, ends, points(difference))

@@ -21,9 +21,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from weft.metrics.classification import Floats as Floats
+from weft.metrics.classification import Ints as Ints
+
 Array = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Weights = npt.NDArray[np.float64]  # (B, R): how often each row counts in each resample
 
 
