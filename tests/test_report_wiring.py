@@ -168,18 +168,18 @@ def test_the_table_of_results_has_every_figure_under_its_heading(record: Record)
             "Against baseline",
             "Rows",
         ],
-        ["mood", "f1_macro", "0.611", "0.511 to 0.711", "+0.300", "0.411 TF-IDF", "clearly better", "1,234 test"],
-        ["names", "f1", "0.715", "0.615 to 0.815", "+0.300", "0.515 lookup", "clearly better", "567 dev"],
+        ["mood", "f1_macro", "0.611", "0.511 to 0.711", "+0.300", "0.411 TF-IDF", "clearly above", "1,234 test"],
+        ["names", "f1", "0.715", "0.615 to 0.815", "+0.300", "0.515 lookup", "clearly above", "567 dev"],
     ]
 
 
 @pytest.mark.parametrize(
     ("baseline", "said", "kind"),
     [
-        (0.510, "clearly better", "better"),
+        (0.510, "clearly above", "better"),
         (0.511, "not clear", "unclear"),
         (0.711, "not clear", "unclear"),
-        (0.712, "clearly worse", "worse"),
+        (0.712, "clearly below", "worse"),
     ],
 )
 def test_a_difference_is_clear_where_the_whole_interval_lies_on_one_side(
@@ -425,10 +425,10 @@ def test_a_value_is_green_above_the_baseline_method_and_red_below(record: Record
 
 def test_the_sentences_say_on_which_rows_and_against_what(record: Record) -> None:
     first, *cautions = verdict(record)
-    assert first == "On rows not trained on, mood and names clearly beat TF-IDF or lookup."
+    assert first == "On rows not trained on, mood and names lie clearly above TF-IDF or lookup."
     assert cautions == ["names was measured on the dev rows that also chose the weights: expect less on new texts."]
     record["tasks"]["names"]["reported_on"] = "test"
-    assert verdict(record) == ["On the test rows, mood and names clearly beat TF-IDF or lookup."]
+    assert verdict(record) == ["On the test rows, mood and names lie clearly above TF-IDF or lookup."]
 
 
 @pytest.mark.parametrize(("high", "wide"), [(0.7, False), (0.72, True)])
@@ -456,5 +456,5 @@ def test_perplexities_are_told_beside_that_of_counting(record: Record) -> None:
     result["measures"]["scores"]["perplexity"] = 12.34
     result["baselines"]["majority"]["perplexity"] = 56.78
     said = "Perplexity of mood at masked words: 12.3; knowing only how common each token is, 56.8."
-    assert verdict(record)[:2] == ["On the dev rows, names clearly beats lookup.", said]
+    assert verdict(record)[:2] == ["On the dev rows, names lies clearly above lookup.", said]
     assert "mood 0.611" not in tips(render(record), "Each task&#x27;s value, interval and baselines")

@@ -568,8 +568,8 @@ def test_the_verdict_calls_a_difference_clear_only_when_the_interval_excludes_th
         }
     }
     assert verdict(record) == [
-        "On the test rows, up clearly beats TF-IDF; same and edge are not clearly different from TF-IDF;"
-        " down is clearly worse than TF-IDF; alone was not compared with TF-IDF."
+        "On the test rows, up lies clearly above TF-IDF; same and edge are not clearly different from TF-IDF;"
+        " down lies clearly below TF-IDF; alone was not compared with TF-IDF."
     ]
     standings = [task.against(task.baseline) for task in RunRecord.from_dict(record).tasks.values()]
     assert standings == ["better", "unclear", "unclear", "worse", "unknown"]
@@ -583,7 +583,9 @@ def test_the_verdict_warns_of_what_a_number_alone_hides() -> None:
             "chosen": rated(0.8, [0.75, 0.85], 0.7, part="dev"),
         }
     }
-    assert verdict(record)[0].startswith("On rows not trained on, sure and chosen clearly beat TF-IDF; weak is not")
+    assert verdict(record)[0].startswith(
+        "On rows not trained on, sure and chosen lie clearly above TF-IDF; weak is not"
+    )
     assert verdict(record)[1:] == [
         "weak has not been shown to beat the majority class: 0.300 (0.150 to 0.450) against 0.200.",
         "weak was measured on only 40 rows: its interval, 0.150 to 0.450, is wide.",

@@ -22,9 +22,9 @@ from weft.reports.training_section import training_section
 PRIVACY = "This page contains texts of the data: keep it and share it as you would keep and share them."
 
 WORDS: dict[Standing, str] = {
-    "better": "clearly better",
+    "better": "clearly above",
     "unclear": "not clear",
-    "worse": "clearly worse",
+    "worse": "clearly below",
     "unknown": "–",
 }
 

@@ -56,11 +56,11 @@ def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
     groups = {kind: [task.name for task in tasks if task.against(task.baseline) == kind] for kind in STANDINGS}
     clauses, baseline = [], baseline_names(tasks)
     if names := groups["better"]:
-        clauses.append(f"{listed(names)} clearly {_verb(names, 'beats', 'beat')} {baseline}")
+        clauses.append(f"{listed(names)} {_verb(names, 'lies', 'lie')} clearly above {baseline}")
     if names := groups["unclear"]:
         clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from {baseline}")
     if names := groups["worse"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} clearly worse than {baseline}")
+        clauses.append(f"{listed(names)} {_verb(names, 'lies', 'lie')} clearly below {baseline}")
     if names := groups["unknown"]:
         clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with {baseline}")
     return [f"{where}, {'; '.join(clauses)}."]
