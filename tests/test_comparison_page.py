@@ -18,7 +18,7 @@ from weft.metrics.outcomes.label import LabelOutcomes
 from weft.reports.comparison_charts import ChartRow, axis_of, interval_chart
 from weft.reports.comparison_page import render_comparison
 from weft.reports.comparison_record import ClassDifference, ComparisonRecord
-from weft.reports.comparison_sentences import sentences
+from weft.reports.comparison_sentences import amount, sentences
 
 LABELS = [f"label_{number:02d}" for number in range(24)]
 KINDS = ("none", "input", "qkv", "projected", "activated", "label_attention", "task_attention", "adapters")
@@ -149,14 +149,21 @@ def test_a_label_that_may_be_a_text_is_not_shown() -> None:
 def test_a_matrix_of_tasks_shows_gain_verdict_agreement_and_the_grouping() -> None:
     made = PAGES["together"]
     page = render_comparison(made)
-    table = page[page.index('class="pairs"') :]
-    shown = " ".join(Features(f"<table {table[: table.index('</table>')]}</table>").words)
+    lines = re.findall(r'<tr><th scope="row">.*?</tr>', page)
+    shown = {
+        (task, other): unescape(re.sub("<.*?>", " ", markup))
+        for task, line in zip(made.tasks, lines, strict=True)
+        for other, markup in zip((*made.tasks, "all"), re.findall("<td.*?</td>", line), strict=True)
+    }
     for pair in made.matrix:
-        assert f"{abs(100 * (pair.difference or 0)):.1f}" in shown
-        assert f"gradients {pair.agreement:+.2f}".replace("-", "−") in shown
-        assert pair.verdict in shown
-    assert table.count(">alone</td>") == 4
-    assert "with all" in shown
+        words_of_pair = shown[pair.task, pair.other]
+        assert amount(made.cells[0], pair.difference) in words_of_pair
+        assert f"gradients {pair.agreement:+.2f}".replace("-", "−") in words_of_pair
+        assert pair.verdict in words_of_pair
+    for one in made.cells:
+        if one.variant == "together":
+            assert f"{amount(one, one.difference)} " in shown[one.task, "all"]
+    assert all(shown[task, task].strip() == "alone" for task in made.tasks)
     assert "Grouping this would choose: urgency and topics together; alike and mood together." in page
     assert 'class="pairs"' not in render_comparison(PAGES["sizes"])
 
