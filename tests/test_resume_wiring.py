@@ -268,7 +268,7 @@ def test_the_first_interruption_waits_for_the_update_and_gives_the_signal_back(
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state(place: Place) -> None:
+def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state_and_they_are_told_once(place: Place) -> None:
     class Asking(Recorder):
         def evaluated(self, entry: dict[str, Any]) -> None:
             super().evaluated(entry)
@@ -281,6 +281,8 @@ def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state(plac
     assert state is not None
     assert (state["step"], state["epoch"], state["index"], len(state["history"])) == (2, 1, 0, 1)
     assert len(seen.entries) == 1
+    rest = place.learn({"a": place.task("a", 4)}, "looking", resume=True, training={"epochs": 3})
+    assert [entry["epoch"] for entry in (*seen.entries, *rest.entries)] == [1, 2, 3]  # none is told again
 
 
 def test_a_run_in_another_thread_learns_and_leaves_signals_alone(place: Place, handler: Callable[..., Any]) -> None:
