@@ -12,6 +12,7 @@ import pytest
 
 import weft
 from weft.checkpoints.safetensors import digest, read_file
+from weft.errors import ConfigError
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
@@ -202,6 +203,14 @@ def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(files: Pat
             assert len(train) + len(dev) + len(test) == len(train | dev | test) == 48
         tested += lines["fox"][2]
     assert sorted(tested) == list(range(2, 50))
+
+
+def test_more_folds_than_different_texts_are_a_fault_of_every_task_of_the_file(files: Path) -> None:
+    tasks = {name: parse(Task, task) for name, task in {"fox": FOX, "long": LONG}.items()}
+    with pytest.raises(ConfigError) as caught:
+        load_data(tasks, files, 5, fold=Fold(49, 0))
+    assert [fault.path for fault in caught.value.located[:2]] == ["tasks.fox.train", "tasks.long.train"]
+    assert "too few for 49 folds" in caught.value.faults[0]
 
 
 def test_a_run_reports_on_the_rows_of_its_fold(run: Run) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import unicodedata
 from collections import Counter
-from itertools import product
+from collections.abc import Sequence
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.data.splits import split_off, subsample
+from weft.data.splits import draw_folds, split_off, subsample
 from weft.data.unicode import normalise
 
 ROWS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.sampled_from("xyz")), max_size=16)
@@ -106,6 +108,8 @@ def test_a_share_that_would_leave_nothing_is_refused(share: float) -> None:
 def test_keys_and_strata_must_be_of_the_same_rows() -> None:
     with pytest.raises(ValueError, match="2 keys, but 1 strata"):
         split_off(["a", "b"], [0], 0.5, 0)
+    with pytest.raises(ValueError, match="strata"):
+        draw_folds(["a", "b"], [(0,)], 2, 0)
 
 
 def test_seeds_choose_different_rows() -> None:
@@ -118,7 +122,8 @@ def test_splits_do_not_depend_on_hash_randomisation() -> None:
     code = (
         "from weft.data.splits import *\n"
         "keys, strata = [str(i % 60) for i in range(90)], ['xyz'[i % 7 % 3] for i in range(90)]\n"
-        "print(split_off(keys, strata, 0.3, 5), subsample(strata, 31, 5))"
+        "print(split_off(keys, strata, 0.3, 5), subsample(strata, 31, 5))\n"
+        "print(draw_folds(keys, [(stratum,) for stratum in strata], 3, 5))"
     )
     outputs = {
         subprocess.run(
@@ -148,20 +153,106 @@ def test_a_subsample_has_the_size_asked_for_in_order_and_loses_no_stratum_it_has
 
 
 @given(STRATA, st.integers(0, 50), SEEDS)
-def test_a_subsample_takes_from_the_larger_strata_no_less_and_stays_within_one_of_the_share(
+def test_every_stratum_of_a_subsample_gets_its_size_times_one_factor_rounded_but_at_least_one_row(
     strata: list[str], size: int, seed: int
 ) -> None:
     sizes, got = Counter(strata), Counter(strata[row] for row in subsample(strata, size, seed))
-    lifted = sum(count * size < len(strata) for count in sizes.values())
-    for stratum, count in sizes.items():
-        assert all(got[stratum] >= got[other] for other in sizes if count > sizes[other])
-        if not lifted and size < len(strata):
-            assert abs(got[stratum] - size * count / len(strata)) < 1
+    for stratum, other in product(sizes, repeat=2):
+        assert got[stratum] >= got[other] or sizes[stratum] <= sizes[other]
+        if got[other] > 1:  # so no row should rather have gone to another stratum
+            assert sizes[stratum] / (got[stratum] + 0.5) <= sizes[other] / (got[other] - 0.5)
 
 
-def test_the_largest_remainders_get_what_does_not_divide_evenly() -> None:
+@given(STRATA, st.integers(0, 50), st.integers(0, 50), SEEDS)
+def test_a_smaller_subsample_is_part_of_a_larger_one_of_the_same_seed(
+    strata: list[str], one: int, other: int, seed: int
+) -> None:
+    assert set(subsample(strata, min(one, other), seed)) <= set(subsample(strata, max(one, other), seed))
+
+
+def test_no_stratum_gives_a_row_back_where_the_size_grows_by_one() -> None:
+    strata = ["a"] * 6 + ["b"] * 6 + ["c"] * 2  # by largest remainders, c has 2 of 10 rows and 1 of 11
+    samples = [set(subsample(strata, size, 4)) for size in range(15)]
+    assert all(small < large for small, large in pairwise(samples))
+
+
+def test_the_nearest_whole_numbers_share_what_does_not_divide_evenly() -> None:
     strata = ["a"] * 55 + ["b"] * 27 + ["c"] * 18
     assert Counter(strata[row] for row in subsample(strata, 10, 0)) == {"a": 5, "b": 3, "c": 2}  # of 5.5, 2.7, 1.8
+
+
+def fold_of_each(keys: list[str], strata: Sequence[object], count: int, seed: int) -> list[int]:
+    folds = draw_folds(keys, [(stratum,) for stratum in strata], count, seed)
+    assert sorted(row for fold in folds for row in fold) == list(range(len(keys)))
+    assert folds == [sorted(fold) for fold in folds]
+    return [next(fold for fold in range(count) if row in folds[fold]) for row in range(len(keys))]
+
+
+FOLDS = st.lists(st.tuples(st.sampled_from("abcdefghijklmnop"), st.sampled_from("xyz")), min_size=2, max_size=40)
+
+
+@given(FOLDS, st.integers(2, 8), SEEDS)
+def test_every_row_is_in_one_fold_with_its_duplicates_and_no_fold_is_empty(
+    rows: list[tuple[str, str]], count: int, seed: int
+) -> None:
+    keys, strata = [key for key, _ in rows], [stratum for _, stratum in rows]
+    if len(set(keys)) < count:
+        with pytest.raises(ValueError, match="folds"):
+            fold_of_each(keys, strata, count, seed)
+        return
+    folds = fold_of_each(keys, strata, count, seed)
+    assert set(folds) == set(range(count))
+    assert len(set(zip(keys, folds, strict=True))) == len(set(keys))
+    assert folds == fold_of_each(keys, strata, count, seed)
+
+
+@given(STRATA, st.integers(2, 8), SEEDS)
+def test_without_duplicates_folds_differ_by_one_row_at_most_in_every_stratum_and_in_all(
+    strata: list[str], count: int, seed: int
+) -> None:
+    strata = strata + ["v"] * count
+    folds = fold_of_each([str(row) for row in range(len(strata))], strata, count, seed)
+    for chosen in [*set(strata), None]:
+        sizes = Counter(fold for fold, stratum in zip(folds, strata, strict=True) if chosen in (stratum, None))
+        assert max(sizes.values()) - min(sizes[fold] for fold in range(count)) <= 1
+
+
+def test_folds_of_rows_with_many_duplicates_have_nearly_the_same_shares() -> None:
+    keys = [str(row * 7919 % 700) for row in range(1000)]
+    strata = [row * 31 % 5 for row in range(1000)]
+    folds = fold_of_each(keys, strata, 5, 0)
+    counts = Counter(zip(folds, strata, strict=True))
+    assert all(38 <= counts[fold, stratum] <= 42 for fold, stratum in product(range(5), repeat=2))
+
+
+def test_a_large_group_in_one_fold_does_not_send_all_rows_of_another_stratum_to_the_others() -> None:
+    folds = fold_of_each(["a", "a", "a", "b", "c", "d", "e"], ["y", "y", "y", "x", "x", "x", "x"], 2, 0)
+    assert sorted(Counter(folds[3:]).values()) == [2, 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rare_answers_of_one_of_several_tasks_are_in_as_many_folds_as_they_can_be(seed: int) -> None:
+    rng = random.Random(seed)
+    answers = [
+        (rng.randrange(8), "rare" if row in (5, 17, 29, 38) else rng.choice("ab"), rng.randrange(5), row)
+        for row in range(40)
+    ]
+    folds = draw_folds([str(row) for row in range(40)], answers, 4, seed)
+    assert [sum(answers[row][1] == "rare" for row in fold) for fold in folds] == [1] * 4
+    assert all(8 <= len(fold) <= 12 for fold in folds)
+
+
+def test_which_fold_a_row_is_in_and_which_fold_is_larger_are_drawn_by_the_seed() -> None:
+    keys = [str(row) for row in range(41)]
+    drawn = [fold_of_each(keys, [0] * 41, 4, seed) for seed in range(20)]
+    assert len({tuple(folds) for folds in drawn}) == 20
+    assert len({Counter(folds).most_common(1)[0][0] for folds in drawn}) > 1
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1, 4])
+def test_fewer_than_two_folds_and_more_than_there_are_different_rows_are_refused(count: int) -> None:
+    with pytest.raises(ValueError, match="2 to 3 are possible"):
+        fold_of_each(["a", "b", "c", "c"], [0] * 4, count, 0)
 
 
 def test_a_rare_stratum_gets_one_row_and_the_others_share_the_rest() -> None:

@@ -1,10 +1,11 @@
-"""Dividing rows by their text and label: a part split off without leaks, and a smaller sample."""
+"""Dividing rows by their text and label: a part split off without leaks, folds, and a smaller sample."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from heapq import heapify, heapreplace
 
 _Strata = tuple[tuple[int, int], ...]  # (stratum, rows in it) of a group of equal keys, in order of stratum
 _Move = tuple[tuple[int, int], ...]  # (class of groups, +1 to split one more off or -1 to keep one more)
@@ -29,14 +30,9 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     """
     if not 0 <= share < 1:
         raise ValueError(f"share is {share}, but must be at least 0 and less than 1")
-    groups: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        groups.setdefault(key, []).append(row)
-    numbers = _numbered(strata)
-    if len(numbers) != len(keys):
-        raise ValueError(f"{len(keys)} keys, but {len(numbers)} strata: one of each per row is needed")
+    groups, numbers = _groups(keys, strata), _numbered(strata)
     classes: dict[_Strata, list[list[int]]] = {}
-    for group in groups.values():
+    for group in groups:
         classes.setdefault(tuple(sorted(Counter(numbers[row] for row in group).items())), []).append(group)
     rng = random.Random(f"split {seed}")
     shapes = list(classes)
@@ -52,27 +48,46 @@ def split_off(keys: Sequence[str], strata: Sequence[Hashable], share: float, see
     return [row for row in rows if row not in chosen], [row for row in rows if row in chosen]
 
 
-def draw_folds(texts: Sequence[str], strata: Sequence[Hashable], count: int, seed: int) -> list[list[int]]:
-    """The rows of each of `count` parts, in the order of the input: every row in one, see `split_off`.
+def draw_folds(keys: Sequence[str], answers: Sequence[Sequence[Hashable]], count: int, seed: int) -> list[list[int]]:
+    """The rows of each fold in the order of the input; every row is in one.
+
+    Rows of equal key are in one fold. Of each answer every fold gets its share, the rarest being dealt first; where
+    there is one answer per row and no duplicate, folds differ by no more than one row, for each answer and in all.
 
     Args:
-        texts: what makes two rows duplicates; these are in one part.
-        strata: what all parts should have in equal shares.
+        keys: what makes two rows duplicates, one per row; see `unicode.normalise`.
+        answers: what the folds should have in equal shares: for each row, the label that each task gives it.
+        count: how many folds, from 2 to the number of different keys, so that none is empty.
+        seed: decides which rows go where; nothing else is random.
     """
-    rest, folds = list(range(len(texts))), list[list[int]]()
-    for left in range(count, 1, -1):
-        kept, fold = split_off([texts[row] for row in rest], [strata[row] for row in rest], 1 / left, seed)
-        folds.append([rest[index] for index in fold])
-        rest = [rest[index] for index in kept]
-    return [*folds, rest]
+    groups = _groups(keys, answers)
+    if not 2 <= count <= len(groups):
+        raise ValueError(f"{count} folds of {len(groups):,} different rows: 2 to {len(groups):,} are possible")
+    parts = [_numbered(task) for task in zip(*answers, strict=True)]
+    held = [[(task, part[row]) for task, part in enumerate(parts)] for row in range(len(keys))]
+    common = Counter(answer for row in held for answer in row)
+    rng = random.Random(f"folds {seed}")
+    rng.shuffle(groups)
+    rarest = {one: (number, one) for one, number in common.items()}
+    groups.sort(key=lambda group: (-len(group), sorted(rarest[one] for row in group for one in held[row])))
+    folds: list[list[int]] = [[] for _ in range(count)]
+    dealt = [Counter[tuple[int, int]]() for _ in range(count)]
+    order = rng.sample(range(count), count)  # which fold has one row more should not depend on its number
+    for group in groups:
+        own = Counter(sorted((one for row in group for one in held[row]), key=rarest.__getitem__))
+        best = min(order, key=lambda fold: (*(dealt[fold][one] for one in own), len(folds[fold])))
+        folds[best] += group
+        dealt[best].update(own)
+    return [sorted(fold) for fold in folds]
 
 
 def subsample(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
     """`size` rows in the order of the input, every stratum in its share; all rows if there are not more.
 
-    What does not divide evenly goes to the largest remainders, earlier strata first. No stratum that the size has room
-    for is lost: those that would get less than one row get one, and the others share the rest. Where there are more
-    strata than rows wanted, the largest get one row each.
+    For one seed a smaller sample is part of every larger one: learning curves add rows and exchange none. Shares are
+    rounded by the method of Webster, which alone of the usual ones never takes a row back as the size grows: each
+    stratum gets the whole number nearest to its size times one common factor, but at least one row. Where there are
+    more strata than rows wanted, the largest get one row each.
     """
     if size < 0:
         raise ValueError(f"size is {size}, but must be at least 0")
@@ -81,7 +96,18 @@ def subsample(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
         members.setdefault(stratum, []).append(row)
     counts = _apportion([len(rows) for rows in members.values()], min(size, len(strata)))
     rng = random.Random(f"subsample {seed}")
-    return sorted(row for rows, count in zip(members.values(), counts, strict=True) for row in rng.sample(rows, count))
+    shuffled = [rng.sample(rows, len(rows)) for rows in members.values()]  # whatever the size
+    return sorted(row for rows, count in zip(shuffled, counts, strict=True) for row in rows[:count])
+
+
+def _groups(keys: Sequence[str], strata: Sequence[object]) -> list[list[int]]:
+    """The rows of each key."""
+    if len(strata) != len(keys):
+        raise ValueError(f"{len(keys)} keys, but {len(strata)} strata: one of each per row is needed")
+    groups: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        groups.setdefault(key, []).append(row)
+    return list(groups.values())
 
 
 def _numbered(strata: Sequence[Hashable]) -> list[int]:
@@ -92,23 +118,13 @@ def _numbered(strata: Sequence[Hashable]) -> list[int]:
 
 def _apportion(sizes: Sequence[int], total: int) -> list[int]:
     """How many rows of each stratum make up `total`; see `subsample`. Every size is at least 1."""
-    if total <= len(sizes):
-        largest = sorted(range(len(sizes)), key=lambda stratum: -sizes[stratum])[:total]
-        return [int(stratum in largest) for stratum in range(len(sizes))]
-    counts = [1] * len(sizes)
-    sharing = list(range(len(sizes)))
-    while True:
-        rest = total - (len(sizes) - len(sharing))
-        rows = sum(sizes[stratum] for stratum in sharing)
-        enough = [stratum for stratum in sharing if sizes[stratum] * rest >= rows]
-        if enough == sharing:
-            break
-        sharing = enough
-    for stratum in sharing:
-        counts[stratum] = sizes[stratum] * rest // rows
-    by_remainder = sorted(sharing, key=lambda stratum: -(sizes[stratum] * rest % rows))
-    for stratum in by_remainder[: total - sum(counts)]:
+    counts = [0] * len(sizes)
+    waiting = [(False, -size / 0.5, stratum) for stratum, size in enumerate(sizes)]  # first one row each
+    heapify(waiting)
+    for _ in range(total):
+        stratum = waiting[0][2]
         counts[stratum] += 1
+        heapreplace(waiting, (True, -sizes[stratum] / (counts[stratum] + 0.5), stratum))
     return counts
 
 

@@ -54,7 +54,7 @@ def read_task_data(
 ) -> TaskData:
     """The rows of every task that reads files, with a fault for all that cannot be learned from."""
     files = read(tasks, base, faults)
-    folded = files if fold is None else _set_fold_aside(tasks, files, fold, seed)
+    folded = files if fold is None else _set_fold_aside(tasks, files, fold, seed, faults)
     held_out = held_out_lines(tasks, _training_rows(folded), seed)
     parts = {name: _divide(name, tasks[name], splits, held_out.get(name, ()), seed) for name, splits in folded.items()}
     for name, task in tasks.items():
@@ -75,10 +75,13 @@ def _training_rows(files: Mapping[str, Mapping[str, SplitRows]]) -> dict[str, li
 
 
 def _set_fold_aside(
-    tasks: Mapping[str, Task], files: Mapping[str, dict[str, SplitRows]], fold: Fold, seed: int
+    tasks: Mapping[str, Task], files: Mapping[str, dict[str, SplitRows]], fold: Fold, seed: int, faults: Faults
 ) -> dict[str, dict[str, SplitRows]]:
     """The splits with one part of the training rows as test."""
-    folds, folded = fold_lines(tasks, _training_rows(files), fold.count, seed), dict(files)
+    folded = dict(files)
+    folds: dict[str, list[set[int]]] = {}
+    with faults.catch(""):
+        folds = fold_lines(tasks, _training_rows(files), fold.count, seed)
     for name, lines in folds.items():
         train, tested = files[name]["train"], lines[fold.index]
         test = replace(train, path=f"tasks.{name}.test", rows=[row for row in train.rows if row.line in tested])

@@ -10,7 +10,7 @@ from weft.data.formats import Row
 from weft.data.records import Example, Input
 from weft.data.splits import draw_folds, split_off, subsample
 from weft.data.unicode import normalise
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError, Fault
 from weft.targets import Target
 from weft.tasks import Task
 
@@ -38,22 +38,35 @@ def fold_lines(
 ) -> dict[str, list[set[int]]]:
     """For each task the lines of its training file in every one of `count` folds, drawn by the seed.
 
-    Tasks with the same file have the same folds: what one learns from, none is measured on.
+    Tasks with the same file have the same folds: what one learns from, none is measured on. Raises ConfigError for
+    files with fewer texts than folds.
     """
     groups: dict[Any, list[str]] = {}
     for name in train:
         groups.setdefault(tasks[name].train, []).append(name)
     folds_of: dict[str, list[set[int]]] = {}
+    faults: list[Fault] = []
     for names in groups.values():
         lines, texts, strata = _rows_of_file({name: tasks[name] for name in names}, train)
+        if not lines:
+            continue  # what keeps them from being read is told elsewhere
+        if (different := len(set(texts))) < count:
+            faults += [Fault(f"tasks.{name}.train", _few_texts(different, count)) for name in names]
+            continue
         folds = [{lines[index] for index in fold} for fold in draw_folds(texts, strata, count, seed)]
         folds_of |= dict.fromkeys(names, folds)
+    if faults:
+        raise ConfigError(*faults)
     return folds_of
+
+
+def _few_texts(different: int, folds: int) -> str:
+    return f"has {different:,} different texts, too few for {folds} folds; name a test file, or ask for fewer folds"
 
 
 def _rows_of_file(
     tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]]
-) -> tuple[list[int], list[str], list[Hashable]]:
+) -> tuple[list[int], list[str], list[tuple[Hashable, ...]]]:
     """The lines of a file that any of the tasks reads, the texts these find there, and their answers' strata."""
     rows: dict[int, dict[str, Example]] = {}
     for name in tasks:
@@ -62,7 +75,7 @@ def _rows_of_file(
     lines = sorted(rows)
     texts = [dict.fromkeys(text for row in rows[line].values() for text in row.texts) for line in lines]
     targets = {name: task.target() for name, task in tasks.items()}
-    strata: list[Hashable] = [
+    strata: list[tuple[Hashable, ...]] = [
         tuple(target.stratum(rows[line][name].gold) if name in rows[line] else None for name, target in targets.items())
         for line in lines
     ]
