@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from html import escape, unescape
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from browser import browse, needs_browser
 from comparisons import base, cell, grid, record
@@ -16,9 +18,12 @@ from test_reports import HOSTILE, Features, drawings
 from weft.data.redact import hidden_labels
 from weft.metrics.outcomes.label import LabelOutcomes
 from weft.reports.comparison_charts import ChartRow, axis_of, interval_chart
+from weft.reports.comparison_csv import read_csv, write_csv
+from weft.reports.comparison_markdown import render_markdown
 from weft.reports.comparison_page import render_comparison
 from weft.reports.comparison_record import ClassDifference, ComparisonRecord
 from weft.reports.comparison_sentences import amount, sentences
+from weft.reports.comparison_terminal import comparison_table
 
 LABELS = [f"label_{number:02d}" for number in range(24)]
 KINDS = ("none", "input", "qkv", "projected", "activated", "label_attention", "task_attention", "adapters")
@@ -174,6 +179,32 @@ def test_a_quick_look_and_missing_runs_stand_above_everything_that_was_found() -
         page.index('class="loud">Quick look') < page.index('class="loud">Unfinished: 12 runs') < page.index('findings"')
     )
     assert 'class="loud"' not in render_comparison(PAGES["a few"])
+
+
+def test_a_metric_that_counts_downward_says_so_on_its_axis_and_below_its_table() -> None:
+    lower = {"metric": "perplexity", "lower_is_better": True}
+    shown = words(record(base(**lower), cell(**lower, seconds=30.0)))
+    assert shown.count("perplexity (less is better)") == 2
+    assert "perplexity, of which less is better, on 500 rows." in shown
+
+
+PARTS = {
+    "nothing": ComparisonRecord(),
+    "no base": record(cell(**dict.fromkeys(("difference", "difference_low", "difference_high", "p")), verdict="")),
+    "no numbers": record(
+        base(mean=None, low=None, high=None, seconds=None), cell(mean=float("nan"), low=None, difference=float("inf"))
+    ),
+    "a size begun": record(base(size=50), cell(size=50), base(), unfinished=3),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_known_so_far_can_be_shown_everywhere(name: str) -> None:
+    made = PARTS[name]
+    Features(render_comparison(made))
+    assert render_markdown(read_csv(write_csv(made))).startswith("# Comparison")
+    console = Console(width=100, file=io.StringIO())
+    console.print(comparison_table(made))
 
 
 def test_how_it_was_computed_names_seeds_resamples_comparisons_and_what_they_decide() -> None:

@@ -67,9 +67,9 @@ def test_a_metric_that_counts_downward_keeps_its_units_and_better_its_meaning() 
         "difference_high": 0.4,
     }
     assert said(cell(**lower)) == (
-        "On urgency, label_attention is better than plain by 0.250 mse (95 % interval 0.100 to 0.400; 8 seeds)."
+        "On urgency, label_attention is better than plain by 0.25 mse (95 % interval 0.1 to 0.4; 8 seeds)."
     )
-    assert "lies 0.250 mse below plain" in said(cell(**lower, seeds=1, verdict=""))
+    assert "lies 0.25 mse below plain" in said(cell(**lower, seeds=1, verdict=""))
 
 
 def test_a_quick_look_and_missing_runs_stand_before_everything() -> None:
@@ -114,6 +114,11 @@ def test_a_base_alone_has_nothing_to_be_held_against() -> None:
         "On urgency, plain reaches f1_macro 0.821 (95 % interval 0.790 to 0.850; 8 seeds); there is nothing to hold it"
         " against yet."
     )
+
+
+def test_before_the_first_run_nothing_is_known() -> None:
+    nothing = base(seeds=0, mean=None, low=None, high=None)
+    assert sentences(record(nothing, unfinished=16))["urgency"] == "Unfinished: on urgency, nothing is known yet."
 
 
 def decided(seeds: int, needed: int) -> ComparisonRecord:

@@ -33,6 +33,7 @@ from weft.reports.svg import (
 
 WIDTH = 440  # narrower than a column, so that words stay readable on a telephone
 STEP = 38  # pixels of a row: its words, and its value below
+CROWD = 7  # variants from which their intervals are drawn faint
 DECADES = 30.0  # the ratio from which an axis is logarithmic
 
 
@@ -129,7 +130,8 @@ def spot_chart(series: Sequence[tuple[str, Sequence[Spot]]], title: str, x_label
     parts.append(text((left + right) / 2, bottom + 34, x_label, anchor="middle", fill=MUTED))
     for number, (_, spots) in enumerate(series):
         pixels = [across(spot.x) + _aside(series, number, spot.x) for spot in spots]
-        parts += _spots(number, [spot.cell for spot in spots], pixels, down)
+        whiskers = 0.25 if len(series) > CROWD else 1.0
+        parts += _spots(number, [spot.cell for spot in spots], pixels, down, whiskers)
     return drawing(WIDTH, bottom + 40, title, parts)
 
 
@@ -199,15 +201,17 @@ def _aside(series: Sequence[tuple[str, Sequence[Spot]]], number: int, x: float) 
 
 
 def _spots(
-    number: int, cells: Sequence[CellRecord], pixels: Sequence[float], down: Callable[[float], float]
+    number: int, cells: Sequence[CellRecord], pixels: Sequence[float], down: Callable[[float], float], whiskers: float
 ) -> list[str]:
+    """A variant's line, spots and intervals, the latter as faint as `whiskers` says."""
     ink = colour(number)
     known = [(x, down(cell.mean), cell) for x, cell in zip(pixels, cells, strict=True) if cell.mean is not None]
     parts = [path([(x, y) for x, y, _ in known], ink, 1.8, _dash(number))]
     for x, y, cell in known:
         ends = ""
         if cell.interval:
-            parts.append(line(x, down(cell.interval[0]), x, down(cell.interval[1]), ink, width=1.4))
+            interval = line(x, down(cell.interval[0]), x, down(cell.interval[1]), ink, width=1.4)
+            parts.append(f'<g opacity="{whiskers:g}">{interval}</g>')
             ends = f" ({cell.interval[0]:.3f} to {cell.interval[1]:.3f})"
         seconds = "" if cell.seconds is None else f", {cell.seconds:,.1f} s"
         tip = f"{cell.variant}: {cell.metric} {cell.mean:.3f}{ends}{seconds}, {cell.parameters:,} parameters"

@@ -31,7 +31,7 @@ def score_figure(cells: Sequence[CellRecord]) -> str:
         for cell in cells
         if cell.mean is not None
     ]
-    chart = interval_chart(rows, f"Scores on {cells[0].task}", cells[0].metric)
+    chart = interval_chart(rows, f"Scores on {cells[0].task}", _scale(cells[0]))
     return figure("Scores with 95 % intervals", chart) if rows else ""
 
 
@@ -58,6 +58,10 @@ def _difference(cell: CellRecord, scale: float) -> ChartRow:
     words = f"{amount(cell, cell.difference)} {SYMBOLS[cell.verdict]} {cell.verdict}".rstrip()
     scaled = None if ends is None else (scale * ends[0], scale * ends[1])
     return ChartRow(cell.variant, scale * (cell.difference or 0.0), scaled, words, cell.verdict, parts)
+
+
+def _scale(cell: CellRecord) -> str:
+    return f"{cell.metric} (less is better)" if cell.lower_is_better else cell.metric
 
 
 def learning_curves(record: ComparisonRecord, task: str) -> str:
@@ -90,8 +94,7 @@ def _cost_figure(costs: Sequence[tuple[CellRecord, float]], caption: str, label:
 
 def _spots(series: Sequence[tuple[str, Sequence[Spot]]], caption: str, title: str, label: str, axis: Axis) -> str:
     known = [(name, spots) for name, spots in series if any(spot.cell.mean is not None for spot in spots)]
-    metric = known[0][1][0].cell.metric if known else ""
-    return figure(caption, spot_chart(known, title, label, metric, axis)) if known else ""
+    return figure(caption, spot_chart(known, title, label, _scale(known[0][1][0].cell), axis)) if known else ""
 
 
 def class_figures(cells: Sequence[CellRecord]) -> str:

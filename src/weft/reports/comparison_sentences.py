@@ -57,12 +57,12 @@ def most_seeds(record: ComparisonRecord) -> int:
 
 def amount(cell: CellRecord, value: float | None, sign: bool = True) -> str:
     """A difference in points (hundredths), or in the units of a metric that does not end at 1."""
-    return "–" if value is None else points(value, sign) if cell.in_points else _rounded(value, 3, sign)
+    return "–" if value is None else points(value, sign) if cell.in_points else _signed(f"{value:+.3g}", sign)
 
 
 def points(value: float, sign: bool = True) -> str:
     """Hundredths, to a tenth: `+2.1`; zero has no sign."""
-    return _rounded(100 * value, 1, sign)
+    return _signed(f"{100 * value:+.1f}", sign)
 
 
 def amounts(cell: CellRecord, ends: tuple[float, float] | None, sign: bool = True) -> str:
@@ -83,9 +83,9 @@ def size_words(size: int | None) -> str:
     return "all rows" if size is None else f"{size:,} rows"
 
 
-def _rounded(value: float, places: int, sign: bool) -> str:
-    words = f"{value:{'+' if sign else ''}.{places}f}"
-    return (words.lstrip("+-") if float(words) == 0 else words).replace("-", "−")
+def _signed(words: str, sign: bool) -> str:
+    """A number as people write it: zero has no sign, and a plus stands only where it is asked for."""
+    return words.lstrip("+-") if float(words) == 0 else words.lstrip("" if sign else "+").replace("-", "−")
 
 
 def _opening(record: ComparisonRecord) -> str:
@@ -108,6 +108,8 @@ def _found(record: ComparisonRecord, task: str) -> str:
 
 
 def _alone(base: CellRecord) -> str:
+    if base.mean is None:
+        return "nothing is known yet"
     seeds = "one seed" if base.seeds == 1 else f"{base.seeds} seeds"
     interval = f"95 % interval {number(base.low)} to {number(base.high)}; " if base.interval else ""
     reached = f"{quoted(base.variant)} reaches {base.metric} {number(base.mean)} ({interval}{seeds})"

@@ -97,7 +97,7 @@ def _p_cell(cell: CellRecord, heading: str) -> str:
 
 def _measured(record: ComparisonRecord, cells: Sequence[CellRecord]) -> str:
     first = cells[0]
-    down = ", of which less is better" if first.lower_is_better else ""
+    down = ", of which less is better," if first.lower_is_better else ""
     rows = f" on {first.rows:,} rows" if first.rows else ""
     held = record.baselines.get(first.task, {})
     beside = ", ".join(f"{BASELINES.get(name, name)} {number(value)}" for name, value in held.items())
