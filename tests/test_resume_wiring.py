@@ -268,7 +268,9 @@ def test_the_first_interruption_waits_for_the_update_and_gives_the_signal_back(
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state_and_they_are_told_once(place: Place) -> None:
+def test_an_interruption_while_dev_rows_are_looked_at_comes_after_the_state_and_they_are_told_once(
+    place: Place,
+) -> None:
     class Asking(Recorder):
         def evaluated(self, entry: dict[str, Any]) -> None:
             super().evaluated(entry)

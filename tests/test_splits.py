@@ -232,11 +232,8 @@ def test_a_large_group_in_one_fold_does_not_send_all_rows_of_another_stratum_to_
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rare_answers_of_one_of_several_tasks_are_in_as_many_folds_as_they_can_be(seed: int) -> None:
-    rng = random.Random(seed)
-    answers = [
-        (rng.randrange(8), "rare" if row in (5, 17, 29, 38) else rng.choice("ab"), rng.randrange(5), row)
-        for row in range(40)
-    ]
+    digits = random.Random(seed).sample([row % 8 for row in range(40)], 40)
+    answers = [(digits[row], "rare" if row in (5, 17, 29, 38) else "ab"[row % 2], row % 5, row) for row in range(40)]
     folds = draw_folds([str(row) for row in range(40)], answers, 4, seed)
     assert [sum(answers[row][1] == "rare" for row in fold) for fold in folds] == [1] * 4
     assert all(8 <= len(fold) <= 12 for fold in folds)
