@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from comparisons import base, cell, grid, record
@@ -44,6 +46,13 @@ def test_a_csv_reads_back_as_the_record_to_six_digits_with_baselines_and_marks()
     made = two_variants()
     rounded = tuple(one.model_copy(update={"mean": 0.812346}) for one in made.cells)
     assert read_csv(write_csv(made)) == made.model_copy(update={"cells": rounded})
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=4, max_size=4, unique=True))
+def test_a_csv_keeps_any_name(names: list[str]) -> None:
+    task, metric, first, second = names
+    cells = [CellRecord(task=task, variant=name, metric=metric, is_base=name == first) for name in (first, second)]
+    assert read_csv(write_csv(ComparisonRecord(cells=tuple(cells)))).cells == tuple(cells)
 
 
 def test_a_csv_begins_with_the_columns_that_others_rely_on_and_has_the_same_bytes_each_time() -> None:
@@ -84,6 +93,12 @@ def test_a_csv_that_cannot_be_read_is_refused_by_line_and_column_without_its_wor
     assert f"column {column.removeprefix('baseline_')!r}: " in str(caught.value)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_csv_that_is_broken_is_refused_by_its_line() -> None:
+    for text, line in ((write_csv(two_variants()) + "x" * 200_000, 14), ("x" * 200_000, 1)):
+        with pytest.raises(DataError, match=rf"x\.csv, line {line}: cannot be read as CSV: field larger than"):
+            read_csv(text, "x.csv")
 
 
 def test_a_csv_of_something_else_is_refused_by_the_columns_it_lacks() -> None:

@@ -31,29 +31,29 @@ OF_ALL = ("smallest_p", "seeds_needed", "quick", "unfinished")  # of the whole r
 def write_csv(record: ComparisonRecord) -> str:
     """The text of the CSV file; the same for equal records."""
     names = list(dict.fromkeys(name for values in record.baselines.values() for name in values))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*COLUMNS, *OF_ALL, *(BASELINE + name for name in names)])
+    lines = [_line([*COLUMNS, *OF_ALL, *(BASELINE + name for name in names)])]
     of_all = record.model_dump(include=set(OF_ALL))
     for cell in record.cells:
         values = cell.model_dump(include=set(COLUMNS)) | of_all
         values["size"] = ALL if cell.size is None else cell.size
         others = record.baselines.get(cell.task, {})
-        writer.writerow([_words(value) for value in (*_each(values), *map(others.get, names))])
-    return text.getvalue()
+        lines.append(_line([_words(value) for value in (*_each(values), *map(others.get, names))]))
+    return "".join(lines)
 
 
 def read_csv(text: str, file: str | Path | None = None) -> ComparisonRecord:
     """What a CSV text holds of a record; raises DataError that names line, column and what is wrong there."""
-    reader = csv.DictReader(io.StringIO(text), restval="")
-    if missing := [name for name in (*COLUMNS, *OF_ALL) if name not in (reader.fieldnames or ())]:
-        raise DataError(f"the columns {', '.join(missing)} are missing; a compare.csv has them", file=file, line=1)
+    reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
     bases: dict[str, str] = {}  # the first variant of each task
     lines: list[ComparisonRecord] = []
     try:
+        if missing := [name for name in (*COLUMNS, *OF_ALL) if name not in (reader.fieldnames or ())]:
+            raise DataError(f"the columns {', '.join(missing)} are missing; a compare.csv has them", file=file, line=1)
         for line in reader:
             is_base = bases.setdefault(line["task"], line["variant"]) == line["variant"]
             lines.append(_record(line, is_base))
+    except csv.Error as error:
+        raise DataError(f"cannot be read as CSV: {error}", file=file, line=reader.line_num + 1) from None
     except ValidationError as error:
         fault = error.errors()[0]
         raise DataError(fault["msg"], file=file, line=reader.line_num, column=str(fault["loc"][-1])) from None
@@ -70,6 +70,13 @@ def _record(line: Mapping[str, str], is_base: bool) -> ComparisonRecord:
     return ComparisonRecord.model_validate(
         {"cells": [cell], "baselines": {line["task"]: baselines}, **_said(line, OF_ALL)}
     )
+
+
+def _line(values: Iterable[str]) -> str:
+    """A line that ends in a line feed; a carriage return in a name is quoted, as by writers that end lines in both."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(values)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _each(values: Mapping[str, object]) -> Iterable[object]:
