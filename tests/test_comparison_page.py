@@ -140,6 +140,14 @@ def test_of_many_labels_those_that_move_most_are_shown() -> None:
     assert "hints where to look, not findings" in shown
 
 
+def test_the_labels_of_all_variants_share_an_axis() -> None:
+    small, large = ({"low": ClassDifference(mean=0.5, difference=step)} for step in (0.01, 0.2))
+    page = render_comparison(record(base(), cell(per_class=small), cell(variant="b", per_class=large)))
+    charts = [svg for svg in re.findall(r"<svg.*?</svg>", page) if "differences by label" in svg]
+    ticks = [re.findall(r'text-anchor="middle"[^>]*>([−\d]+)</text>', chart) for chart in charts]
+    assert ticks[0] == ticks[1] == ["0", "5", "10", "15", "20"]
+
+
 def test_a_label_that_may_be_a_text_is_not_shown() -> None:
     texts = tuple(f"she wrote number {number}" for number in range(20))
     ids = np.arange(20)

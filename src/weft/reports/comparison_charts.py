@@ -83,10 +83,16 @@ class Axis:
     ticks: Sequence[tuple[float, str]]
 
 
-def interval_chart(rows: Sequence[ChartRow], title: str, x_label: str, region: float = 0.0, zero: bool = False) -> str:
-    """A row per value: its name and words, below them the value and a whisker; `region` around 0 is shaded."""
+def interval_chart(
+    rows: Sequence[ChartRow], title: str, x_label: str, region: float = 0.0, zero: bool = False,
+    reach: Sequence[float] = (),
+) -> str:  # fmt: skip
+    """A row per value: its name and words, below them the value and a whisker.
+
+    The `region` around 0 is shaded; the axis holds 0 if `zero` says so, and all values of `reach`.
+    """
     values = [x for row in rows for x in (row.value, *(row.interval or ()), *row.parts)]
-    around = [0.0, -region, region] if zero else []
+    around = [*reach, *([0.0, -region, region] if zero else [])]
     ticks = nice_ticks(min([*values, *around], default=0.0), max([*values, *around], default=1.0), 6)
     top, bottom = 4.0, 4.0 + STEP * len(rows)
     left, right = 16.0, WIDTH - 16.0

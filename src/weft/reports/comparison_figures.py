@@ -101,7 +101,8 @@ def class_figures(cells: Sequence[CellRecord]) -> str:
     """Each variant's difference to the base in the F1 of each label, largest first."""
     held = [cell for cell in cells if cell.per_class and not cell.is_base]
     held.sort(key=lambda cell: cell.verdict not in ("better", "worse"))  # a stable sort: the order of the file remains
-    figures = [_class_figure(cell) for cell in held]
+    reach = [end for cell in held for row in _movers(cell)[0] for end in (row.value, *(row.interval or ()))]
+    figures = [_class_figure(cell, reach) for cell in held]
     if not figures:
         return ""
     more = ""
@@ -115,15 +116,20 @@ def class_figures(cells: Sequence[CellRecord]) -> str:
     )
 
 
-def _class_figure(cell: CellRecord) -> str:
+def _class_figure(cell: CellRecord, reach: Sequence[float]) -> str:
+    """The labels that move most, over an axis that all variants share."""
+    rows, left = _movers(cell)
+    note = f"The {MOVERS} labels that move most; {left} others move less." if left else ""
+    title = f"{cell.variant}: differences by label"
+    return figure(cell.variant, interval_chart(rows, title, "points of F1", zero=True, reach=reach), note)
+
+
+def _movers(cell: CellRecord) -> tuple[list[ChartRow], int]:
+    """A row for each of the labels that move most, from gain to loss, and how many others there are."""
     known = [(label, one, one.difference) for label, one in cell.per_class.items() if one.difference is not None]
     known.sort(key=lambda item: -abs(item[2]))
     shown = sorted(known[:MOVERS], key=lambda item: -item[2])
-    rows = [_class_row(label, one, difference) for label, one, difference in shown]
-    left = len(known) - len(shown)
-    note = f"The {MOVERS} labels that move most; {left} others move less." if left else ""
-    chart = interval_chart(rows, f"{cell.variant}: differences by label", "points of F1", zero=True)
-    return figure(cell.variant, chart, note)
+    return [_class_row(label, one, difference) for label, one, difference in shown], len(known) - len(shown)
 
 
 def _class_row(label: str, one: ClassDifference, difference: float) -> ChartRow:
