@@ -29,7 +29,9 @@ FLOORS = [
     {"errors"},
 ]
 WITHOUT_TORCH = {"data", "tokenization", "corpus", "metrics", "baselines", "sampling", "spec", "errors", "cli"}
-STATISTICS = {SOURCE / "comparison" / f"{name}.py" for name in ("resampling", "crossed", "significance", "verdict")}
+STATISTICS = {
+    SOURCE / "comparison" / f"{name}.py" for name in ("resampling", "scale", "crossed", "significance", "verdict")
+}
 NO_SIBLINGS = {"tasks", "targets", "conditioning", "losses", "sampling", "pooling"}
 NEVER = {"transformers", "pickle", "joblib", "requests", "urllib"}
 

@@ -1,8 +1,8 @@
 """How far a mean over runs and rows would move with other seeds and other rows.
 
 Every run answers the same rows, so the two are crossed: a hard row is hard for all runs, an unlucky seed is unlucky on
-all rows. The variance of a mean over S runs is that of a study in which several readers judge the same cases
-(Obuchowski and Rockette 1995), with degrees of freedom after Hillis (2007); docs/statistics.md derives it.
+all rows. The variance of a mean is that of a study in which several readers judge the same cases (Obuchowski and
+Rockette 1995); docs/statistics.md derives it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from weft.comparison.resampling import Resamples, RunScores
+from weft.comparison.scale import Scale
 from weft.comparison.significance import sign_flip_p
 from weft.metrics.classification import Floats
 
-LEVEL = 0.95
-NORMAL = 1.959964  # the quantile of a normal distribution that the interval's shape is scaled to
-MANY = 1e9  # degrees of freedom at which Student's distribution is the normal one
+OUTSIDE = 0.025  # on either side of a 95 % interval
+LEAST_P = 1e-12
+NOTHING = 1e-18  # a variance that is only rounding
 
 
 @dataclass(frozen=True)
@@ -42,36 +43,65 @@ class PairedDifference:
     p_crossed: float  # other seeds and other rows
     p_rows: float  # other rows: the seeds are taken as they are
     by_seed: tuple[float, ...]
-    unit: float  # what an equivalence of 1.0 means: 1 for scores up to 1, the base's mean for costs
+    unit: float = 1.0  # what 100 points are: 1 for scores up to 1, the base's mean for costs
+    finest: float = 0.0  # a smaller difference could not be ruled out on so few rows, were there none at all
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A standard error and its degrees of freedom."""
+    """The variance of a mean over runs, in its two parts."""
 
-    error: float
-    freedom: float
+    apart: float  # what moves each run apart from the others: its seed, and how it takes to the rows
+    together: float  # what moves all runs together: the rows
+    runs: int
+    rows: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return math.sqrt(self.apart + self.together)
 
     @property
     def reach(self) -> float:
-        """Half the width of a symmetric 95 % interval."""
-        return float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * self.error
+        """Half the width of a 95 % interval."""
+        return self._reach(OUTSIDE)
 
     def p_of(self, mean: float) -> float:
-        """The two-sided p of a mean, were it 0 in truth."""
-        if self.error == 0:
-            return float(mean == 0)
-        return float(2 * stdtr(self.freedom, -abs(mean) / self.error))
+        """The two-sided p of a mean, were it 0 in truth: what the widest interval without 0 leaves outside."""
+        if math.isnan(mean) or math.isnan(self.error):
+            return math.nan
+        if mean == 0:
+            return 1.0
+        low, high = math.log(LEAST_P / 2), math.log(0.5)
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._reach(math.exp(middle)) > abs(mean) else (low, middle)
+        return 2 * math.exp(high)
+
+    def _reach(self, outside: float) -> float:
+        return self._quantile(outside) * self.error if self.error else 0.0
+
+    def _quantile(self, outside: float) -> float:
+        """How many standard errors leave so much outside on either side.
+
+        Midway between two classical answers to two variances with different degrees of freedom: Satterthwaite's, as
+        in Hillis (2007), too small for three seeds, and that of Cochran and Cox (1950), too large for them.
+        """
+        of_runs, of_rows = max(self.runs - 1, 1), max(self.rows - 1, 1)
+        share = self.apart / (self.apart + self.together)
+        freedom = 1 / (share**2 / of_runs + (1 - share) ** 2 / of_rows)
+        joint, seeds, rows = -stdtrit(np.array([freedom, of_runs, of_rows]), outside)
+        return float(joint + share * seeds + (1 - share) * rows) / 2
 
 
 def estimate(scores: RunScores, resamples: Resamples, *, lower_is_better: bool = False) -> Interval:
-    """The mean of a variant with its interval, which ends where the metric does: scores at 1, costs at 0.
+    """The mean of a variant with its interval, which stays where the metric can be.
 
     With one run it says what other rows would change, and nothing about other seeds.
     """
-    mean, low, high = _interval(scores, resamples, unit=0.0 if lower_is_better else 1.0)
-    never_negative = lower_is_better or not (scores.draws < 0).any()  # a correlation may be
-    return Interval(mean, max(low, 0.0) if never_negative else low, high if lower_is_better else min(high, 1.0))
+    scale = Scale.of(scores, lower_is_better)
+    mean = float(scores.points.mean())
+    return Interval(mean, *scale.around(mean, spread(scores, resamples, scale).reach))
 
 
 def paired_difference(
@@ -79,53 +109,47 @@ def paired_difference(
 ) -> PairedDifference:
     """A variant against the base, run by run with the same seed, resample by resample with the same rows."""
     gain = base.minus(scores) if lower_is_better else scores.minus(base)
-    unit = 0.0 if lower_is_better else 1.0
-    mean, low, high = _interval(gain, resamples, unit)
+    scale = Scale.of(base, lower_is_better)
+    moved = spread(gain, resamples, scale)
+    mean = float(gain.points.mean())
     return PairedDifference(
-        *(mean, low, high),
+        *(mean, mean - moved.reach, mean + moved.reach),
         p_seeds=sign_flip_p(gain.points),
-        p_crossed=spread(gain, resamples.rows.shape[1], unit).p_of(mean),
+        p_crossed=moved.p_of(mean),
         p_rows=_share_beyond_zero(gain.draws.mean(axis=0)),
         by_seed=tuple(map(float, gain.points)),
-        unit=abs(float(base.points.mean())) if lower_is_better else 1.0,
+        unit=1.0 if scale.is_fixed else abs(float(base.points.mean())),
+        finest=unseen(resamples.rows.shape[1], scale).reach,
     )
 
 
-def spread(scores: RunScores, rows: int, unit: float) -> Spread:
-    """The standard error of the mean over runs, for other seeds and other rows.
+def spread(scores: RunScores, resamples: Resamples, scale: Scale) -> Spread:
+    """How the mean over runs moves with other seeds and other rows.
 
-    Other rows move all runs together (the covariance of their draws) and each run apart; the latter, and what seeds
-    add, is already in the variance between the runs. Never less than one row won and one lost would give, `unit` being
-    what a row is worth: fifty rows without an error do not show that there are none.
+    Other rows move all runs together, by the covariance of their resampled scores, and each run apart; the latter, and
+    what its seed does, is the variance between the runs. Where nothing moves at all, as if all were right, what so
+    many rows may not have shown.
     """
-    runs, draws = len(scores.points), scores.draws[:, np.isfinite(scores.draws).all(axis=0)]
-    moved = np.atleast_2d(np.cov(draws)) * rows / max(rows - 1, 1)
-    least = 2 * (unit / rows) ** 2
+    runs, rows = len(scores.points), resamples.rows.shape[1]
+    draws = scores.draws[:, np.isfinite(scores.draws).all(axis=0)]
+    if draws.shape[1] < 2:
+        return Spread(math.nan, math.nan, runs, rows)
+    covariance = np.atleast_2d(np.cov(draws)) * rows / max(rows - 1, 1)
     if runs == 1:
-        return Spread(math.sqrt(max(float(moved[0, 0]), least)), max(rows - 1, 1))
-    together = max(float(moved.sum() - moved.trace()) / (runs * (runs - 1)), 0.0)
-    apart = float(scores.points.var(ddof=1)) / runs
-    variance = together + apart
-    doubt = apart**2 / (runs - 1) + together**2 / max(rows - 1, 1)
-    freedom = min(variance**2 / doubt, MANY) if doubt > 0 and variance >= least else MANY
-    return Spread(math.sqrt(max(variance, least)), freedom)
+        found = Spread(0.0, float(covariance[0, 0]), runs, rows)
+    else:
+        together = float(covariance.sum() - covariance.trace()) / (runs * (runs - 1))
+        found = Spread(float(scores.points.var(ddof=1)) / runs, max(together, 0.0), runs, rows)
+    return unseen(rows, scale) if found.apart + found.together < NOTHING else found
 
 
-def _interval(scores: RunScores, resamples: Resamples, unit: float) -> tuple[float, float, float]:
-    """(mean, low, high): the bootstrap gives the shape, `spread` the width."""
-    mean, reach = float(scores.points.mean()), spread(scores, resamples.rows.shape[1], unit).reach
-    low, high = _shape(scores.resampled(resamples))
-    return mean, mean + low * reach, mean + high * reach
+def unseen(rows: int, scale: Scale) -> Spread:
+    """The spread where no row has shown any: as if one were won and one lost.
 
-
-def _shape(drawn: Floats) -> tuple[float, float]:
-    """Where the middle 95 % of the resampled means end, in units of a symmetric interval: near (-1, 1)."""
-    drawn = drawn[np.isfinite(drawn)]
-    width = NORMAL * float(drawn.std())
-    if width < 1e-12:
-        return -1.0, 1.0
-    low, high = np.quantile(drawn - drawn.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low) / width, float(high) / width
+    That comes near the rule of three: where none of R rows has an error, up to 3 / R of all rows there are may have
+    one. A cost that never differs in any digit does not differ.
+    """
+    return Spread(0.0, 2 / rows**2 if scale.is_fixed else 0.0, 1, rows)
 
 
 def _share_beyond_zero(drawn: Floats) -> float:

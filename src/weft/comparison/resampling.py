@@ -1,4 +1,4 @@
-"""Resamples of seeds and rows at once, and the scores of several runs on them.
+"""Resamples of rows, and the scores of several runs on them.
 
 Letters: S runs (one per seed), R rows (the same for every run), B resamples.
 """
@@ -26,20 +26,20 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Resamples:
-    """How often each run and each row counts in each resample.
+    """How often each row counts in each resample.
 
-    One draw serves every variant of a table, so that a difference is taken between two variants on the same rows and
-    the same seeds; it depends on nothing but its size, so a table can be rebuilt.
+    One draw serves every run of every variant of a table, so that all are scored on the same rows; it depends on
+    nothing but its size, so a table can be rebuilt.
     """
 
-    seeds: Floats  # (B, S)
     rows: Floats  # (B, R)
 
     @classmethod
-    def draw(cls, seeds: int, rows: int, rounds: int = 1000) -> Self:
-        """Seeds and rows drawn with replacement, independently of each other."""
-        generator = np.random.default_rng([seeds, rows, rounds])
-        return cls(_counts(generator, rounds, seeds), _counts(generator, rounds, rows))
+    def draw(cls, rows: int, rounds: int = 1000) -> Self:
+        """As many rows as there are, drawn with replacement, in every resample."""
+        drawn = np.random.default_rng([rows, rounds]).integers(rows, size=(rounds, rows))
+        drawn += rows * np.arange(rounds)[:, None]
+        return cls(np.bincount(drawn.ravel(), minlength=rounds * rows).reshape(rounds, rows).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class RunScores:
     """One metric of S runs: on the rows as they are, and on every resample of them."""
 
     points: Floats  # (S,)
-    draws: Floats  # (S, B): rows resampled, the run itself fixed
+    draws: Floats  # (S, B)
 
     @classmethod
     def of(cls, runs: Sequence[Measured], metric: str, resamples: Resamples) -> Self:
@@ -68,13 +68,3 @@ class RunScores:
     def minus(self, other: RunScores) -> RunScores:
         """Run by run and resample by resample: the same seed on the same rows."""
         return RunScores(self.points - other.points, self.draws - other.draws)
-
-    def resampled(self, resamples: Resamples) -> Floats:
-        """The mean over the runs where both runs and rows are resampled, (B,)."""
-        return np.asarray(np.einsum("bs,sb->b", resamples.seeds, self.draws) / len(self.points))
-
-
-def _counts(generator: np.random.Generator, rounds: int, size: int) -> Floats:
-    """How often each of `size` things is drawn in `size` draws, (rounds, size)."""
-    drawn = generator.integers(size, size=(rounds, size)) + size * np.arange(rounds)[:, None]
-    return np.bincount(drawn.ravel(), minlength=rounds * size).reshape(rounds, size).astype(np.float64)
