@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as reference
 
-from weft.metrics.bootstrap import interval, paired_difference
+from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import (
     expected_calibration_error,
     fit_temperature,
@@ -24,12 +23,12 @@ from weft.metrics.calibration import (
 from weft.metrics.classification import (
     classification_scores,
     confusion,
-    count,
-    label_ids,
     per_class,
     scores_of,
 )
 from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class, multilabel_scores
+from weft.metrics.outcomes import unknown
+from weft.metrics.outcomes.means import MeanOutcomes
 from weft.metrics.regression import regression_scores
 from weft.metrics.thresholds import candidate_thresholds, choose_threshold
 
@@ -226,81 +225,47 @@ def test_regression_refuses_uneven_and_absent_rows() -> None:
 # Bootstrap
 
 
+def mean_interval(values: np.ndarray, **options: float) -> tuple[float, float]:
+    """The interval of the mean of some numbers."""
+    numbers = values.astype(np.float64)
+    outcomes = MeanOutcomes(lines=np.arange(len(values)), scores=unknown(len(values)), values={"mean": numbers})
+    return intervals_of(outcomes, ["mean"], **options)["mean"]  # type: ignore[arg-type]
+
+
 def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:
     values = np.random.default_rng(1).normal(size=400)
-    low, high = interval(lambda rows: float(values[rows].mean()), len(values), rounds=2000)
     error = 1.96 * values.std() / 20
-    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.1 * error)
+    expected = values.mean() - error, values.mean() + error
+    assert mean_interval(values, rounds=2000) == pytest.approx(expected, abs=0.1 * error)
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_its_level_says() -> None:
     draw = np.random.default_rng(2)
-    covered = 0
-    for _ in range(200):
-        values = draw.random(100) < 0.7
-        low, high = interval(lambda rows, values=values: float(values[rows].mean()), 100, rounds=200, level=0.8)
-        covered += low <= 0.7 <= high
+    drawn = [mean_interval(draw.random(100) < 0.7, rounds=200, level=0.8) for _ in range(200)]
+    covered = sum(low <= 0.7 <= high for low, high in drawn)
     # Four standard errors of a share of 0.8 in 200 trials are 0.11.
     assert 0.69 <= covered / 200 <= 0.91
 
 
 def test_the_seed_decides_the_interval() -> None:
     values = np.arange(50.0)
-
-    def mean(rows: np.ndarray) -> float:
-        return float(values[rows].mean())
-
-    assert interval(mean, 50, seed=3) == interval(mean, 50, seed=3) != interval(mean, 50, seed=4)
+    assert mean_interval(values, seed=3) == mean_interval(values, seed=3) != mean_interval(values, seed=4)
 
 
-def test_a_score_of_resampled_counts_is_the_score_of_resampled_names() -> None:
-    draw = np.random.default_rng(5)
-    gold, predicted = draw.choice(LABELS, 30), draw.choice(LABELS, 30)
-    gold_ids, predicted_ids = label_ids(gold.tolist(), LABELS), label_ids(predicted.tolist(), LABELS)
-    by_count = interval(
-        lambda rows: scores_of(count(gold_ids[rows], predicted_ids[rows], 4))["f1_macro"], 30, rounds=50
-    )
-    by_name = interval(
-        lambda rows: classification_scores(gold[rows].tolist(), predicted[rows].tolist(), LABELS)["f1_macro"],
-        30,
-        rounds=50,
-    )
-    assert by_count == by_name
+def test_many_resamples_are_measured_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(3).normal(size=50)
+    whole = mean_interval(values, rounds=30)
+    for most in (1, 120):
+        monkeypatch.setattr("weft.metrics.bootstrap._MOST", most)
+        assert mean_interval(values, rounds=30) == pytest.approx(whole, rel=1e-12)
 
 
-def _accuracy(hits: np.ndarray) -> Callable[[np.ndarray], float]:
-    return lambda rows: float(hits[rows].mean())
-
-
-def test_a_clear_difference_is_significant_and_changes_sign_with_its_sides() -> None:
-    better, worse = np.arange(200) < 180, np.arange(200) < 140
-    difference, low, high, p_value = paired_difference(_accuracy(better), _accuracy(worse), 200)
-    assert difference == pytest.approx(0.2)
-    assert 0 < low < difference < high
-    assert p_value == pytest.approx(2 / 1001)
-    back = paired_difference(_accuracy(worse), _accuracy(better), 200)
-    assert back == pytest.approx((-difference, -high, -low, p_value))
-
-
-def test_equal_systems_differ_by_nothing_with_p_value_one() -> None:
-    hits = np.arange(20) < 10
-    assert paired_difference(_accuracy(hits), _accuracy(hits), 20) == (0.0, 0.0, 0.0, 1.0)
-
-
-def test_p_values_of_equally_good_systems_are_small_as_seldom_as_they_should_be() -> None:
-    draw = np.random.default_rng(6)
-    trials = [
-        paired_difference(_accuracy(draw.random(100) < 0.6), _accuracy(draw.random(100) < 0.6), 100, rounds=200)[3]
-        for _ in range(200)
-    ]
-    # A share of 0.2 in 200 trials has a standard error of 0.028.
-    assert 0.09 <= np.mean(np.array(trials) < 0.2) <= 0.31
-
-
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"rounds": 0}, {"level": 1.0}])
+@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"level": 1.0}])
 def test_the_bootstrap_refuses_what_it_cannot_draw(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be at least 1"):
-        interval(lambda rows: 0.0, **{"size": 5, **wrong})  # type: ignore[arg-type]
+        mean_interval(np.ones(5), **wrong)
+    with pytest.raises(ValueError, match="0 rows"):
+        mean_interval(np.ones(0))
 
 
 # Calibration

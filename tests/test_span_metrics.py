@@ -16,6 +16,8 @@ from seqeval.scheme import IOB2
 from conftest import lines_run
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import per_class
+from weft.metrics.outcomes import unknown
+from weft.metrics.outcomes.counts import AnnotationOutcomes
 from weft.metrics.spans import SPAN_ERRORS, Span, count_spans, nested_recall, per_label, span_errors, span_scores
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -200,11 +202,15 @@ def test_resampled_counts_score_as_the_resampled_rows_do() -> None:
 
 def test_resamples_go_through_no_row_in_python() -> None:
     counts = np.random.default_rng(0).integers(3, size=(3_000, 4, 3))
+    hits, predicted, gold = np.moveaxis(counts, 2, 0)
+    outcomes = AnnotationOutcomes(
+        lines=np.arange(3_000), scores=unknown(3_000), labels=tuple("abcd"), hits=hits, predicted=predicted, gold=gold
+    )
 
     def cost(size: int) -> int:
-        return lines_run(lambda: intervals_of(lambda rows: span_scores(counts[:size][rows]), size, ["f1"]))
+        return lines_run(lambda: intervals_of(outcomes.take(np.arange(size)), ["f1"]))
 
-    low, high = intervals_of(lambda rows: span_scores(counts[rows]), len(counts), ["f1"])["f1"]
+    low, high = intervals_of(outcomes, ["f1"])["f1"]
     assert low < span_scores(counts)["f1"] < high
     assert cost(3_000) == cost(300)
 

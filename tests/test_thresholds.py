@@ -358,6 +358,7 @@ def test_an_interval_holds_the_middle_95_percent_of_the_draws(kind: str) -> None
     assert (low, high) == pytest.approx((0.75 - 1.96 * 0.0217, 0.75 + 1.96 * 0.0217), abs=0.005)
 
 
+@pytest.mark.resamples
 def test_the_interval_of_a_correlation_is_that_of_pairs_drawn_together() -> None:
     rng = np.random.default_rng(5)
     gold = rng.normal(size=400)
@@ -369,6 +370,7 @@ def test_the_interval_of_a_correlation_is_that_of_pairs_drawn_together() -> None
     assert found.intervals["pearson"] == pytest.approx(tuple(wanted), abs=0.015)
 
 
+@pytest.mark.resamples
 def test_words_are_drawn_by_whole_rows() -> None:
     """Of 40 rows of 30 words, half are all right and half all wrong: 40 draws, not 1200."""
     gold = [tuple((place, place + 1, "x" if (row + place) % 2 else "y") for place in range(30)) for row in range(40)]
@@ -380,6 +382,7 @@ def test_words_are_drawn_by_whole_rows() -> None:
     assert (low, high) == pytest.approx((0.5 - 1.96 * 0.079, 0.5 + 1.96 * 0.079), abs=0.04)
 
 
+@pytest.mark.resamples
 def test_hidden_words_are_drawn_by_whole_rows_with_their_own_counts() -> None:
     sure = MaskedPrediction(counts=MaskedCounts((4, 4, 4 * math.log(0.5)), (4, 1, 4 * math.log(0.25))))
     lost, none = MaskedPrediction(counts=MaskedCounts((2, 0, 2 * math.log(0.125)))), MaskedPrediction()
@@ -422,6 +425,7 @@ def test_a_word_without_an_answer_is_wrong() -> None:
     gold = [((0, 1, "x"), (2, 3, "y"))]
     found = TagsTarget().fit(gold).measure(gold, [as_prediction([(0, 1, "x")])])
     assert found.scores["accuracy"] == 0.5
+    assert list(found.details["per_class"]) == ["x", "y"]
     assert found.details["per_class"]["y"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1.0}
     assert found.intervals["accuracy"] == (0.5, 0.5)
 

@@ -17,7 +17,7 @@ from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.means import MeanOutcomes
-from weft.targets import FittedRowTarget, Measures, Target, confidences
+from weft.targets import FittedRowTarget, Target, confidences
 from weft.tasks.base.text import TextTask
 
 
@@ -98,10 +98,6 @@ class FittedCoins(FittedRowTarget):
         return MeanOutcomes(
             lines=np.asarray(lines), scores=confidences(predictions), values={"accuracy": right.astype(np.float64)}
         )
-
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        right = [prediction.gold == gold for prediction, gold in zip(predictions, golds, strict=True)]
-        return Measures({"accuracy": float(np.mean(right))})
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [CoinsPrediction(0) for _ in rows]

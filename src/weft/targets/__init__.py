@@ -32,6 +32,7 @@ from weft.data.predictions import Prediction
 from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
+from weft.metrics.bootstrap import intervals_of
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import ClassTable, Section
 from weft.metrics.wrong_rows import Mistake
@@ -149,6 +150,10 @@ class FittedTarget(ABC):
         return self.target.metrics
 
     @property
+    def metrics_with_intervals(self) -> tuple[str, ...]:
+        return self.metrics
+
+    @property
     def row_labels(self) -> tuple[str, ...]:
         """The labels where they are said of whole rows; none where they are said of words, spans or pairs."""
         return self.labels if self.target.labels_rows else ()
@@ -196,9 +201,16 @@ class FittedTarget(ABC):
     def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> Outcomes:
         """What was answered on each row, in numbers, and where these rows stand in their file."""
 
-    @abstractmethod
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """How good the predictions are."""
+        outcomes = self.outcomes(golds, predictions, range(len(golds)))
+        scores = {metric: float(value) for metric, (value,) in outcomes.measure_all(outcomes.metrics).items()}
+        ends = intervals_of(outcomes, self.metrics_with_intervals) if intervals else {}
+        return Measures(scores, ends, self.details(golds, predictions, outcomes))
+
+    def details(self, golds: Sequence[Gold], predictions: Sequence[Prediction], outcomes: Outcomes) -> dict[str, Any]:
+        """What `report_sections` needs beside the scores."""
+        return {"labels": list(self.labels), "per_class": outcomes.class_table()} if self.labels else {}
 
     @abstractmethod
     def majority(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:

@@ -17,9 +17,9 @@ from weft.data.predictions import LabelPrediction, Prediction
 from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
-from weft.metrics.bootstrap import intervals_of
-from weft.metrics.calibration import expected_calibration_error, fit_temperature, reliability
-from weft.metrics.classification import count, label_ids, per_class, scores_of
+from weft.metrics.calibration import fit_temperature, reliability
+from weft.metrics.classification import count, label_ids, scores_of
+from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.label import LabelOutcomes
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
 from weft.metrics.thresholds import MINIMUM, choose_threshold
@@ -134,31 +134,13 @@ class FittedLabel(FittedRowTarget):
             predicted=label_ids([str(prediction.gold) for prediction in predictions], self.labels),
         )
 
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        names = [str(gold) for gold in golds]
-        given = cast(Sequence[LabelPrediction], predictions)
-        answers = [prediction.label for prediction in given]
-        gold, answer = label_ids(names, self.labels), label_ids(answers, self.labels)
-        size = len(self.labels)
-        matrix = count(gold, answer, size)
-        scores = scores_of(matrix)
-        details: dict[str, Any] = {
-            "labels": list(self.labels),
-            "per_class": per_class(names, answers, self.labels),
-            "confusion": matrix.tolist(),
-        }
-        scored = [prediction.score for prediction in given if prediction.score is not None]
-        if len(scored) == len(given):  # baselines have no confidence
-            confidence = np.array(scored)
-            scores["calibration_error"] = expected_calibration_error(confidence, gold == answer)
-            details["reliability"] = reliability(confidence, gold == answer)
-        if not intervals:
-            return Measures(scores, {}, details)
-
-        def resampled(rows: Any) -> dict[str, float]:
-            return scores_of(count(gold[rows], answer[rows], size))
-
-        return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
+    def details(self, golds: Sequence[Gold], predictions: Sequence[Prediction], outcomes: Outcomes) -> dict[str, Any]:
+        given = cast(LabelOutcomes, outcomes)
+        details = super().details(golds, predictions, outcomes)
+        details["confusion"] = count(given.gold, given.predicted, len(self.labels)).tolist()
+        if not np.isnan(given.scores).any():  # baselines have no confidence
+            details["reliability"] = reliability(given.scores, given.right)
+        return details
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [LabelPrediction(label) for label in majority_labels([str(row.gold) for row in train], len(rows))]

@@ -18,13 +18,12 @@ from weft.data.predictions import LabelsPrediction, Prediction
 from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.binary import Binary
-from weft.metrics.bootstrap import intervals_of
 from weft.metrics.calibration import fit_temperature_binary
-from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
+from weft.metrics.multilabel import label_matrix, matrix_scores
 from weft.metrics.outcomes.counts import LabelSetOutcomes
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import FittedRowTarget, Measures, Target, confidences
+from weft.targets import FittedRowTarget, Target, confidences
 from weft.targets.base.reading import read_label
 
 
@@ -153,19 +152,6 @@ class FittedLabels(FittedRowTarget):
             predicted=given,
             gold=gold,
         )
-
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        names, answers = [_names(gold) for gold in golds], [_names(prediction.gold) for prediction in predictions]
-        gold, answer = label_matrix(names, self.labels), label_matrix(answers, self.labels)
-        scores = matrix_scores(gold, answer)
-        details = {"labels": list(self.labels), "per_class": multilabel_per_class(names, answers, self.labels)}
-        if not intervals:
-            return Measures(scores, {}, details)
-
-        def resampled(rows: Any) -> dict[str, float]:
-            return matrix_scores(gold[rows], answer[rows])
-
-        return Measures(scores, intervals_of(resampled, len(gold), self.metrics), details)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         sets = majority_label_sets([_names(row.gold) for row in train], len(rows))

@@ -18,7 +18,6 @@ from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError, DataError
 from weft.losses import Loss, TargetType
 from weft.losses.cross_entropy import CrossEntropy
-from weft.metrics.bootstrap import intervals_of
 from weft.metrics.outcomes.tokens import BoundaryOutcomes, TokenOutcomes
 from weft.targets import FittedTarget, Measures, ScoresLoss, Target, confidences, refuse_merged_labels
 from weft.tensors import Batch, Scores
@@ -72,6 +71,10 @@ class FittedMasked(FittedTarget):
 
     target: MaskedTarget
     labels: tuple[str, ...] = field(default=(), init=False)
+
+    @property
+    def metrics_with_intervals(self) -> tuple[str, ...]:
+        return (*self.metrics, "perplexity")
 
     def outputs(self, loss: Loss) -> int:
         return 0  # the vocabulary's, which the head has from the encoder
@@ -144,22 +147,10 @@ class FittedMasked(FittedTarget):
 
     def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
         """Accuracy, perplexity and likelihood at the masked positions; those from the boundary apart."""
-        counts = [cast(MaskedPrediction, prediction).counts for prediction in predictions]
-        sums = np.array([row.own for row in counts])
-        sums = sums[sums[:, 0] > 0]  # in a short row, nothing may be masked
-        if not len(sums):
+        masked = [one for one in predictions if cast(MaskedPrediction, one).counts.own[0]]  # not all of a short row
+        if not masked:
             raise DataError("nothing is masked in these rows, which are too few and too short to measure on; give more")
-        scores = _with_likelihood(sums)
-        if self.target.boundary:
-            scores |= _scores(np.array([row.boundary for row in counts]), "boundary_")
-        if not intervals:
-            return Measures(scores)
-
-        def resampled(rows: Any) -> dict[str, float]:
-            return _with_likelihood(sums[rows])
-
-        names = ("accuracy", "perplexity", "likelihood")
-        return Measures(scores, intervals_of(resampled, len(sums), names, rounds=500))
+        return super().measure(golds[: len(masked)], masked, intervals)
 
     def majority(self, train: Dataset, rows: Sequence[Example]) -> list[Prediction]:
         """Tokens by their frequency: the commonest is guessed everywhere, and each has its share as probability."""
@@ -183,13 +174,3 @@ def masked_tokens_of(tokenized_example: TokenizedExample) -> MaskedTokens:
     """What is masked in an example."""
     assert tokenized_example.masked is not None
     return tokenized_example.masked
-
-
-def _with_likelihood(sums: Any) -> dict[str, float]:
-    scores = _scores(sums, "")
-    return {**scores, "likelihood": 1 / scores["perplexity"]}
-
-
-def _scores(sums: Any, prefix: str) -> dict[str, float]:
-    count, right, likelihood = sums.sum(0)
-    return {f"{prefix}accuracy": float(right / count), f"{prefix}perplexity": float(np.exp(-likelihood / count))}

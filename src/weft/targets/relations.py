@@ -18,8 +18,8 @@ from weft.data.records import Example, Gold, Input, Relation, Span
 from weft.losses import Loss
 from weft.metrics.thresholds import choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import Measures, ScoresLoss
-from weft.targets.base.annotations import AnnotationTarget, FittedAnnotations, loss_with_none, measure_annotations
+from weft.targets import ScoresLoss
+from weft.targets.base.annotations import AnnotationTarget, FittedAnnotations, loss_with_none
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.words import word_range
@@ -136,10 +136,6 @@ class FittedRelations(FittedAnnotations):
 
     def without_thresholds(self) -> Self:
         return replace(self, threshold=0.5)
-
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        predicted = [cast(tuple[Relation, ...], prediction.gold) for prediction in predictions]
-        return measure_annotations(golds, predicted, self.labels, self.metrics, intervals)
 
     def find_mistake(self, gold: Gold, prediction: Prediction) -> Mistake | None:
         relations = cast(RelationsPrediction, prediction).relations

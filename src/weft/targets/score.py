@@ -19,10 +19,8 @@ from weft.data.predictions import Prediction, ScorePrediction
 from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
-from weft.metrics.bootstrap import intervals_of
 from weft.metrics.outcomes.numbers import NumberOutcomes
-from weft.metrics.regression import regression_scores
-from weft.targets import FittedRowTarget, Measures, Target, confidences, text_pairs
+from weft.targets import FittedRowTarget, Target, confidences, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
@@ -139,18 +137,6 @@ class FittedScore(FittedRowTarget):
             gold=np.array([_score(gold) for gold in golds]),
             predicted=np.array([_score(prediction.gold) for prediction in predictions]),
         )
-
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        gold = np.array([_score(gold) for gold in golds])
-        answer = np.array([_score(prediction.gold) for prediction in predictions])
-        scores = regression_scores(gold, answer)
-        if not intervals:
-            return Measures(scores)
-
-        def resampled(rows: Any) -> dict[str, float]:
-            return regression_scores(gold[rows], answer[rows])
-
-        return Measures(scores, intervals_of(resampled, len(gold), self.metrics, rounds=300))
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [ScorePrediction(score) for score in mean_scores(_scores(train), len(rows))]

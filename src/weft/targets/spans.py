@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -16,16 +16,17 @@ from weft.data.predictions import PredictedSpan, Prediction, SpansPrediction
 from weft.data.records import Example, Gold
 from weft.layers.candidates import candidate_index, candidate_words, count_candidates
 from weft.losses import Loss
+from weft.metrics.outcomes import Outcomes
 from weft.metrics.thresholds import LOWEST, choose_threshold
-from weft.targets import Measures, ScoresLoss
+from weft.targets import ScoresLoss
 from weft.targets.base.annotations import (
     FittedAnnotations,
     SpanTarget,
     as_prediction,
     gold_spans,
     loss_with_none,
-    measure_spans,
     predicted_span,
+    span_details,
     words_of,
 )
 from weft.tensors import Batch, Scores
@@ -180,8 +181,8 @@ class FittedSpans(FittedAnnotations):
     def without_thresholds(self) -> Self:
         return replace(self, threshold=0.5)
 
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
+    def details(self, golds: Sequence[Gold], predictions: Sequence[Prediction], outcomes: Outcomes) -> dict[str, Any]:
+        return super().details(golds, predictions, outcomes) | span_details(golds, predictions, self.labels)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [SpansPrediction() for _ in rows]  # most spans have no label

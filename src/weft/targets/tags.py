@@ -22,10 +22,10 @@ from weft.errors import ConfigError
 from weft.layers.crf import Crf, best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
 from weft.losses import Loss
-from weft.metrics.bootstrap import intervals_of
-from weft.metrics.classification import class_table, count, label_ids, scores_of
+from weft.metrics.classification import label_ids
+from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.counts import AnswerCounts, TagOutcomes
-from weft.targets import Measures, ScoresLoss, confidences, refuse_merged_labels
+from weft.targets import ScoresLoss, confidences, refuse_merged_labels
 from weft.targets.base.annotations import (
     AnnotationTarget,
     FittedAnnotations,
@@ -33,8 +33,8 @@ from weft.targets.base.annotations import (
     annotation_outcomes,
     as_prediction,
     gold_spans,
-    measure_spans,
     predicted_span,
+    span_details,
     words_of,
 )
 from weft.targets.base.reading import check_labels
@@ -249,26 +249,6 @@ class FittedTags(FittedAnnotations):
             gold=by_row(gold, row_of),
         )
 
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        names, answers, row_of = _word_by_word(golds, predictions)
-        known = (*self.labels, "")  # a word that the tokenizer knew nothing of gets no tag
-        gold, answer = label_ids(names, known), label_ids(answers, known)
-        matrix = count(gold, answer, len(known))
-        used = matrix[:-1, :-1]
-        scores = {name: scores_of(matrix)[name] for name in self.metrics}
-        table = class_table(self.labels, used.diagonal(), matrix.sum(0)[:-1], matrix.sum(1)[:-1])
-        details = {"labels": list(self.labels), "per_class": table}
-        if not intervals:
-            return Measures(scores, {}, details)
-        order = np.argsort(row_of, kind="stable")
-        bounds = np.searchsorted(row_of[order], np.arange(len(golds) + 1))
-
-        def resampled(rows: Any) -> dict[str, float]:
-            words = np.concatenate([order[bounds[row] : bounds[row + 1]] for row in rows])
-            return scores_of(count(gold[words], answer[words], len(known)))
-
-        return Measures(scores, intervals_of(resampled, len(golds), self.metrics, rounds=300), details)
-
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         commonest = self.labels[int(np.argmax(self.counts))]
         return [as_prediction([(start, end, commonest) for start, end, _ in gold_spans(row)]) for row in rows]
@@ -343,8 +323,8 @@ class FittedBio(FittedTags):
     def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> AnswerCounts:
         return annotation_outcomes(golds, predictions, lines, self.labels)
 
-    def measure(self, golds: Sequence[Gold], predictions: Sequence[Prediction], intervals: bool = True) -> Measures:
-        return measure_spans(golds, predictions, self.labels, self.metrics, intervals)
+    def details(self, golds: Sequence[Gold], predictions: Sequence[Prediction], outcomes: Outcomes) -> dict[str, Any]:
+        return super().details(golds, predictions, outcomes) | span_details(golds, predictions, self.labels)
 
     def majority(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
         return [SpansPrediction() for _ in rows]  # most words are outside of all spans

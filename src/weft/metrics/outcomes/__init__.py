@@ -70,6 +70,10 @@ class Outcomes(ABC):
         """The F1 of each label on each resample, (B,); nothing where there are no labels."""
         return {}
 
+    def class_table(self) -> dict[str, dict[str, float]]:
+        """Label -> precision, recall, f1 and support (true answers); nothing where there are no labels."""
+        return {}
+
     def _checked(self, weights: Weights | None) -> Weights:
         if weights is None:
             return np.ones((1, len(self)))

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from weft.metrics.classification import class_table
 from weft.metrics.outcomes import Floats, Ints, Outcomes, Weights, divide, weighted_mean
 
 
@@ -95,6 +96,11 @@ class CountedOutcomes(Outcomes):
         f1 = self.totals(self._checked(weights)).f1
         return {label: f1[:, index] for index, label in enumerate(self.labels)}
 
+    def class_table(self) -> dict[str, dict[str, float]]:
+        totals = self.totals(np.ones((1, len(self))))
+        parts = (totals.hits, totals.predicted, totals.gold)
+        return class_table(self.labels, *(part[0].astype(np.int64) for part in parts))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnswerCounts(CountedOutcomes):
@@ -161,3 +167,6 @@ class TagOutcomes(AnswerCounts):
 
     def per_class(self, weights: Weights | None = None) -> dict[str, Floats]:
         return {label: f1 for label, f1 in super().per_class(weights).items() if label}
+
+    def class_table(self) -> dict[str, dict[str, float]]:
+        return {label: row for label, row in super().class_table().items() if label}

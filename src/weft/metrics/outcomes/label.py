@@ -77,8 +77,5 @@ class LabelOutcomes(CountedOutcomes):
 
 def _by_label(weights: Weights, ids: Ints, size: int) -> Floats:
     """The sums of the rows of each id, (B, R) → (B, size)."""
-    order = np.argsort(ids, kind="stable")
-    present, starts = np.unique(ids[order], return_index=True)
-    sums = np.zeros((len(weights), size))
-    sums[:, present] = np.add.reduceat(weights[:, order], starts, axis=1)
-    return sums
+    # Quicker than a product with a matrix of marks, and as quick for a thousand labels as for two.
+    return np.stack([np.bincount(ids, weights=row_weights, minlength=size) for row_weights in weights])

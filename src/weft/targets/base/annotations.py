@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -17,10 +17,9 @@ from weft.data.records import Example, Gold, Input, Span
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
-from weft.metrics.bootstrap import intervals_of
 from weft.metrics.outcomes.counts import AnnotationOutcomes, AnswerCounts
 from weft.metrics.sections import ClassTable, Section, TableSection
-from weft.metrics.spans import SPAN_ERRORS, count_spans, nested_recall, per_label, span_errors, span_scores
+from weft.metrics.spans import SPAN_ERRORS, count_spans, nested_recall, span_errors
 from weft.metrics.wrong_rows import Mistake, listed_spans
 from weft.targets import FittedTarget, Measures, Target, confidences, refuse_merged_labels
 from weft.targets.base.reading import check_labels
@@ -227,37 +226,11 @@ def annotation_outcomes(
     )
 
 
-def measure_spans(
-    golds: Sequence[Gold],
-    predictions: Sequence[Prediction],
-    labels: Sequence[str],
-    metrics: Sequence[str],
-    intervals: bool,
-) -> Measures:
-    """As `measure_annotations`; where spans are nested, also by where they lie."""
+def span_details(
+    golds: Sequence[Gold], predictions: Sequence[Prediction], labels: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """What went wrong with the spans of each label; where spans are nested, also their recall by where they lie."""
     gold: Any = golds
     predicted = [cast(tuple[Span, ...], prediction.gold) for prediction in predictions]
-    measures = measure_annotations(golds, predicted, labels, metrics, intervals)
-    measures.details["errors"] = span_errors(gold, predicted, labels)
     nested = nested_recall(gold, predicted)
-    return replace(measures, details={**measures.details, "nested": nested}) if nested["inside_support"] else measures
-
-
-def measure_annotations(
-    golds: Sequence[Gold],
-    predicted: Sequence[Sequence[tuple[Any, ...]]],
-    labels: Sequence[str],
-    metrics: Sequence[str],
-    intervals: bool,
-) -> Measures:
-    """Strict precision, recall and F1 of annotations that end with their labels, over all of them and by label."""
-    gold: Any = golds
-    counts = count_spans(gold, predicted, labels)
-    scores, details = span_scores(counts), {"labels": list(labels), "per_class": per_label(counts, labels)}
-    if not intervals:
-        return Measures(scores, {}, details)
-
-    def resampled(rows: Any) -> dict[str, float]:
-        return span_scores(counts[rows])
-
-    return Measures(scores, intervals_of(resampled, len(counts), metrics, rounds=500), details)
+    return {"errors": span_errors(gold, predicted, labels)} | ({"nested": nested} if nested["inside_support"] else {})
