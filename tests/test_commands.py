@@ -206,7 +206,7 @@ def test_train_without_output_makes_a_folder_of_the_configs_name_in_runs(bare: T
 
 
 def test_train_without_baselines_says_that_nothing_was_compared(bare: Trained) -> None:
-    assert "fox, odd and same were not compared with TF-IDF" in " ".join(bare.done.out.split())
+    assert "fox, odd and same were not compared with a baseline" in " ".join(bare.done.out.split())
     assert all(task["result"]["baselines"] == {} for task in bare.record["tasks"].values())
 
 

@@ -425,10 +425,13 @@ def test_a_value_is_green_above_the_baseline_method_and_red_below(record: Record
 
 def test_the_sentences_say_on_which_rows_and_against_what(record: Record) -> None:
     first, *cautions = verdict(record)
-    assert first == "On rows not trained on, mood and names lie clearly above TF-IDF or lookup."
+    assert first == "On rows not trained on, mood lies clearly above TF-IDF; names lies clearly above lookup."
     assert cautions == ["names was measured on the dev rows that also chose the weights: expect less on new texts."]
     record["tasks"]["names"]["reported_on"] = "test"
-    assert verdict(record) == ["On the test rows, mood and names lie clearly above TF-IDF or lookup."]
+    assert verdict(record) == ["On the test rows, mood lies clearly above TF-IDF; names lies clearly above lookup."]
+    baselines = record["tasks"]["names"]["result"]["baselines"]
+    baselines["a coin"] = baselines.pop("lookup")  # of a plugin's kind
+    assert verdict(record) == ["On the test rows, mood lies clearly above TF-IDF; names lies clearly above a coin."]
 
 
 @pytest.mark.parametrize(("high", "wide"), [(0.7, False), (0.72, True)])

@@ -569,7 +569,7 @@ def test_the_verdict_calls_a_difference_clear_only_when_the_interval_excludes_th
     }
     assert verdict(record) == [
         "On the test rows, up lies clearly above TF-IDF; same and edge are not clearly different from TF-IDF;"
-        " down lies clearly below TF-IDF; alone was not compared with TF-IDF."
+        " down lies clearly below TF-IDF; alone was not compared with a baseline."
     ]
     standings = [task.against(task.baseline) for task in RunRecord.from_dict(record).tasks.values()]
     assert standings == ["better", "unclear", "unclear", "worse", "unknown"]

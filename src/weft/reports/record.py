@@ -147,12 +147,12 @@ class TaskRecord(RecordPart):
 
     @property
     def baseline_key(self) -> str:
-        """The baseline beside the majority class: `tfidf`, or `lookup` where words are asked about."""
-        return next((key for key in BASELINES if key in self.result.baselines), "tfidf")
+        """The baseline beside the majority class, as its kind calls it: `tfidf`, `lookup` where words are asked about."""
+        return next((key for key in self.result.baselines if key != "majority"), "")
 
     @property
     def baseline_name(self) -> str:
-        return BASELINES[self.baseline_key]
+        return BASELINES.get(self.baseline_key, self.baseline_key) or "a baseline"
 
     @property
     def baseline(self) -> float | None:

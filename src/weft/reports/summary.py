@@ -21,7 +21,7 @@ def verdict(record: RunRecord) -> list[str]:
 
 def baseline_names(tasks: Iterable[TaskRecord]) -> str:
     """What the baselines beside the majority class are called."""
-    return " or ".join(dict.fromkeys(task.baseline_name for task in tasks)) or "TF-IDF"
+    return " or ".join(dict.fromkeys(task.baseline_name for task in tasks))
 
 
 def number(value: float | None) -> str:
@@ -53,17 +53,24 @@ def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
         return []
     parts = {task.reported_on for task in tasks}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
-    groups = {kind: [task.name for task in tasks if task.against(task.baseline) == kind] for kind in STANDINGS}
-    clauses, baseline = [], baseline_names(tasks)
-    if names := groups["better"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'lies', 'lie')} clearly above {baseline}")
-    if names := groups["unclear"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'is', 'are')} not clearly different from {baseline}")
-    if names := groups["worse"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'lies', 'lie')} clearly below {baseline}")
-    if names := groups["unknown"]:
-        clauses.append(f"{listed(names)} {_verb(names, 'was', 'were')} not compared with {baseline}")
+    clauses = []
+    for standing in STANDINGS:
+        by_baseline: dict[str, list[str]] = {}
+        for task in (task for task in tasks if task.against(task.baseline) == standing):
+            by_baseline.setdefault(task.baseline_name, []).append(task.name)
+        clauses += [_clause(standing, names, baseline) for baseline, names in by_baseline.items()]
     return [f"{where}, {'; '.join(clauses)}."]
+
+
+def _clause(standing: Standing, names: Sequence[str], baseline: str) -> str:
+    """How some tasks stand against the baseline that they have in common."""
+    words = {
+        "better": f"{_verb(names, 'lies', 'lie')} clearly above {baseline}",
+        "unclear": f"{_verb(names, 'is', 'are')} not clearly different from {baseline}",
+        "worse": f"{_verb(names, 'lies', 'lie')} clearly below {baseline}",
+        "unknown": f"{_verb(names, 'was', 'were')} not compared with {baseline}",
+    }
+    return f"{listed(names)} {words[standing]}"
 
 
 def _perplexities(tasks: Iterable[TaskRecord]) -> list[str]:
