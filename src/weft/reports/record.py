@@ -147,7 +147,7 @@ class TaskRecord(RecordPart):
 
     @property
     def baseline_key(self) -> str:
-        """The baseline beside the majority class, as its kind calls it: `tfidf`, `lookup` where words are asked about."""
+        """The baseline beside the majority class, as its kind calls it: `tfidf`, `lookup` for words, or another."""
         return next((key for key in self.result.baselines if key != "majority"), "")
 
     @property
