@@ -27,19 +27,27 @@ class GridFaults:
         """Note what is wrong at a path of an arm's config."""
         self._found.setdefault(fault, {})[arm.place] = arm
 
+    def has(self, arm: Arm) -> bool:
+        """Whether anything is wrong with an arm."""
+        return any(arm.place in places for places in self._found.values())
+
     def told(self) -> list[Fault]:
         """Every fault with the place it is to be mended at."""
         return [*self._own, *(self._tell(fault, list(places.values())) for fault, places in self._found.items())]
 
     def _tell(self, fault: Fault, arms: Sequence[Arm]) -> Fault:
         path = fault.path.removeprefix("config")
-        inherited = all(_value(arm.document, path) == _value(self.base, path) for arm in arms)
-        if len(arms) == len(self.arms) and inherited:
+        known = "(" not in path  # but for a key that is only measured, which cannot be looked up
+        if known and len(arms) == len(self.arms) and all(self._inherits(arm, path) for arm in arms):
             return Fault(_join("base", path), fault.message)
         others = [arm.place for arm in arms[1:]]
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         also = f" (also in {', '.join(others[:_SHOWN])}{more})" if others else ""
         return Fault(_join(arms[0].place, path), fault.message + also)
+
+    def _inherits(self, arm: Arm, path: str) -> bool:
+        """Whether an arm has what is at a path from the base."""
+        return bool(_value(arm.document, path) == _value(self.base, path))
 
 
 def _join(*parts: str) -> str:
@@ -47,7 +55,7 @@ def _join(*parts: str) -> str:
 
 
 def _value(document: Any, path: str) -> Any:
-    """What a document holds at a dotted path, or as far along it as it goes."""
+    """What a document holds at a dotted path; None where it does not go so far."""
     for key in filter(None, path.split(".")):
         if not isinstance(document, Mapping) or key not in document:
             return None

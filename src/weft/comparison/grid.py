@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from weft.config.document import check_bounds, read_document
+from weft.config.document import check_bounds, read_document, with_rows
 from weft.config.override import apply_override
 from weft.errors import ConfigError, Fault
 from weft.spec import Spec, parse
@@ -116,7 +116,7 @@ def _read_base(base: Any, home: Path) -> Any:
     if not isinstance(base, str | os.PathLike | Mapping):
         raise ConfigError(f"is a config file or a table, but this is a {type(base).__name__}")
     if isinstance(base, Mapping):
-        document = dict(base)
+        document = with_rows(base)  # once, for rows may come from an iterator
     else:
         path = _find(home, base)
         document, home = read_document(path), path.parent

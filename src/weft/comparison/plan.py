@@ -11,8 +11,9 @@ import tomli_w
 
 from weft.comparison.arms import Arm, Column, limit_rows, make_arms, make_columns, naming_faults, own_keys
 from weft.comparison.check import (
-    Arms,
+    CheckedArms,
     check_compared,
+    check_divisions,
     check_rows,
     check_same,
     choose_metrics,
@@ -25,6 +26,8 @@ from weft.config.document import parse_experiment
 from weft.errors import ConfigError
 from weft.model.devices import Device
 from weft.spec import nearest
+from weft.training.shared import Shared
+from weft.training.task_data import Fold
 
 _QUICK_SEEDS, _QUICK_ROWS = 3, 200
 
@@ -52,7 +55,12 @@ class GridPlan:
 
 
 def expand(
-    grid: Grid, data: str | os.PathLike[str] | None = None, *, quick: bool = False, device: Device = "auto"
+    grid: Grid,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    quick: bool = False,
+    device: Device = "auto",
+    shared: Shared | None = None,
 ) -> GridPlan:
     """The plan of a grid; raises one ConfigError with all faults of all arms, of their files and networks too.
 
@@ -61,7 +69,9 @@ def expand(
         data: the folder of the tasks' files, instead of the base's.
         quick: no more than three seeds, and 200 training rows per task.
         device: where it would run.
+        shared: keeps what is read for the runs that follow.
     """
+    shared = shared or Shared()
     drafts = make_arms(grid)
     faults = GridFaults(drafts, own_keys(grid.base))
     faults.add(*naming_faults(grid, drafts))
@@ -71,7 +81,9 @@ def expand(
     check_compared(arms, grid.folds, faults)
     metrics = choose_metrics(arms, grid.metric, faults)
     check_same(arms, faults)
-    rows = check_rows(arms, folder, seeds[0], grid.folds, device, faults)
+    rows = check_rows(arms, folder, seeds[0], grid.folds, device, shared, faults)
+    runs = [(seed, fold) for seed in seeds for fold in folds_of(grid.folds)]
+    check_divisions(arms, folder, runs, min(filter(None, grid.sizes), default=None), shared, faults)
     if found := faults.told():
         raise ConfigError(*found)
     experiments = {name: experiment for name, (_, experiment) in arms.items()}
@@ -92,9 +104,14 @@ def expand(
     )
 
 
-def _parse(drafts: Sequence[Arm], quick: bool, faults: GridFaults) -> Arms:
+def folds_of(count: int | None) -> list[Fold | None]:
+    """Every fold of a run's rows; None where its rows are not dealt into folds."""
+    return [None] if count is None else [Fold(count, index) for index in range(count)]
+
+
+def _parse(drafts: Sequence[Arm], quick: bool, faults: GridFaults) -> CheckedArms:
     """The arms whose configs can be read, cut to few rows where it is to be quick."""
-    arms: Arms = {}
+    arms: CheckedArms = {}
     for arm in drafts:
         try:
             experiment = parse_experiment(arm.document)

@@ -44,10 +44,10 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def parse_experiment(document: Mapping[str, Any], overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in a plain document, in which rows in memory may stand for the files of a task."""
-    return _parse(_with_rows(document), overrides)
+    return _parse(with_rows(document), overrides)
 
 
-def _with_rows(document: Mapping[str, Any]) -> dict[str, Any]:
+def with_rows(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document with each task's rows as one value, which nobody looks into before they are read."""
     tasks, known = document.get("tasks"), dict[int, RowsInMemory]()
     if not isinstance(tasks, Mapping):
