@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import weft
+from shared_runs import CONFIGS, FOX, LONG, TAGS, Run, make_files, result, runner
 from weft.checkpoints.safetensors import digest, read_file
 from weft.errors import ConfigError
 from weft.spec import parse
@@ -21,63 +21,11 @@ from weft.training.progress import Callback
 from weft.training.shared import Shared
 from weft.training.task_data import Fold, load_data
 
-WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
-FOX = {"kind": "classification", "train": "rows.csv", "label": "fox"}
-LONG = {"kind": "classification", "train": "rows.csv", "label": "long", "test": "test.csv"}
-PAIRS = {"kind": "pair_classification", "train": "pairs.csv", "label": "same"}
-TAGS = {"kind": "tagging", "train": "tags.jsonl", "dev": "tags.jsonl"}
-CONFIGS: dict[str, dict[str, Any]] = {
-    "two tasks on one file": {"tasks": {"fox": FOX, "long": LONG}},
-    "tagging": {"tasks": {"words": TAGS}},
-    "pairs": {"tasks": {"pairs": PAIRS, "fox": FOX}},
-    "label attention": {"tasks": {"fox": FOX}, "conditioning": {"kind": "label_attention"}},
-    "from scratch": {
-        "tasks": {"fox": FOX},
-        "encoder": {
-            "scratch": {"tokenizer": "pieces", "num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
-        },
-    },
-}
-Run = Callable[..., Path]
-
 
 @pytest.fixture
-def files(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Path:
-    """Rows with two labels, pairs, tagged words, and a tokenizer to begin from scratch with."""
-    rng = random.Random(0)
-    texts = list(dict.fromkeys(" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(90)))[:80]
-    lines = [f"{text},{'yes' if 'fox' in text else 'no'},{'long' if len(text) > 22 else 'short'}" for text in texts]
-    (tmp_path / "rows.csv").write_text("\n".join(["text,fox,long", *lines[:48]]) + "\n", encoding="utf-8")
-    (tmp_path / "test.csv").write_text("\n".join(["text,fox,long", *lines[48:]]) + "\n", encoding="utf-8")
-    same = [f"{a},{b},{'yes' if a[:3] == b[:3] else 'no'}" for a, b in zip(texts[:40], texts[40:], strict=True)]
-    (tmp_path / "pairs.csv").write_text("\n".join(["sentence1,sentence2,same", *same]) + "\n", encoding="utf-8")
-    tagged = [(words, ["B-x" if word == "fox" else "O" for word in words]) for words in map(str.split, texts[:30])]
-    document = "".join(json.dumps({"tokens": words, "tags": tags}) + "\n" for words, tags in tagged)
-    (tmp_path / "tags.jsonl").write_text(document, encoding="utf-8")
-    tiny_tokenizers["wordpiece"].save(tmp_path / "pieces")
-    return tmp_path
-
-
-@pytest.fixture
-def run(files: Path, small_encoder: str, tmp_path: Path) -> Run:
-    """Train a config in a folder of its own."""
-
-    def train(config: dict[str, Any], shared: Shared | None = None, **options: Any) -> Path:
-        document = {"encoder": {"from": small_encoder}, "training": {"epochs": 2, "batch_size": 8}, **config}
-        output = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        weft.train(document, output, **{"data": files, "callback": Callback(), "shared": shared, **options})
-        return output
-
-    return train
-
-
-def result(folder: Path) -> dict[str, Any]:
-    """All that a run gives but the time it took."""
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    timed = ("created", "seconds", "peak_memory_mib")
-    rest = {name: (folder / name).read_bytes() for name in ("weft.json", "metrics.json")}
-    weights = digest(read_file(folder / "model.safetensors"))  # of every bit; the order of a file's head is by chance
-    return {**{key: value for key, value in report.items() if key not in timed}, **rest, "weights": weights}
+def run(tmp_path: Path, small_encoder: str, tiny_tokenizers: dict[str, Tokenizer]) -> Run:
+    """Trains a config on the files of `tmp_path`."""
+    return runner(make_files(tmp_path, tiny_tokenizers["wordpiece"]), small_encoder)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -127,10 +75,10 @@ def test_texts_are_tokenized_once_for_many_runs(run: Run, monkeypatch: pytest.Mo
     assert known <= 32  # the test rows, which the written model is asked about with its own tokenizer
 
 
-def test_a_file_that_was_written_anew_is_read_anew(run: Run, files: Path) -> None:
+def test_a_file_that_was_written_anew_is_read_anew(run: Run, tmp_path: Path) -> None:
     shared = Shared()
     run({"tasks": {"fox": FOX}}, shared)
-    with (files / "rows.csv").open("a", encoding="utf-8") as file:
+    with (tmp_path / "rows.csv").open("a", encoding="utf-8") as file:
         file.write("the café,no,short\n")
     report = json.loads((run({"tasks": {"fox": FOX}}, shared) / "report.json").read_text(encoding="utf-8"))
     assert sum(report["tasks"]["fox"]["rows"].values()) == 49
@@ -192,11 +140,11 @@ def test_a_run_that_need_not_go_on_writes_nothing_on_the_way_and_gives_the_same(
 # Folds
 
 
-def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(files: Path) -> None:
+def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(run: Run, tmp_path: Path) -> None:
     tasks = {name: parse(Task, task) for name, task in {"fox": FOX, "long": LONG}.items()}
     tested: list[int] = []
     for index in range(4):
-        data = load_data(tasks, files, 5, fold=Fold(4, index))
+        data = load_data(tasks, tmp_path, 5, fold=Fold(4, index))
         lines = {name: [{row.line for row in part} for part in vars(splits).values()] for name, splits in data.items()}
         assert lines["fox"][2] == lines["long"][2]  # no task learns from what another is tested on
         for train, dev, test in lines.values():

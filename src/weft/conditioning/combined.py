@@ -78,6 +78,10 @@ class CombinedConditioner(Conditioner):
             states = method.at_output(states)
         return states
 
+    @property
+    def reaches_inside(self) -> bool:
+        return any(method.reaches_inside for method in self._all())
+
     def encoder_key(self, task: str) -> Hashable:
         return tuple(method.encoder_key(task) for method in self._all())
 

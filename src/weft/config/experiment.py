@@ -99,7 +99,11 @@ class EncoderChoice(Spec):
     revision: str | None = None
     """Branch, tag or commit of a Hub id."""
     train_layers: TrainLayers = "all"
-    """How many of the top layers learn: "all" with the embeddings, 0 for a frozen encoder."""
+    """How many of the top layers learn: "all" with the embeddings, 0 for a frozen encoder.
+
+    Those below run without dropout, so that what they say about a row is computed once, unless a conditioning method
+    reaches into them.
+    """
     gradient_checkpointing: bool = False
     """Recompute layers in the backward pass: less memory, more time."""
 

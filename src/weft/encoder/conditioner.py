@@ -56,6 +56,13 @@ class Conditioner(nn.Module):
         """Change the final states."""
         return states
 
+    @property
+    def reaches_inside(self) -> bool:
+        """Whether it has hooks of its own before `at_output`, so that no layer gives what it would give without."""
+        own, none = type(self), Conditioner
+        hooks = (own.at_input, own.at_qkv, own.at_readout, own.at_block)
+        return hooks != (none.at_input, none.at_qkv, none.at_readout, none.at_block)
+
     def encoder_key(self, task: str) -> Hashable:
         """Equal for tasks that see the same encoder, so that one pass serves them all."""
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +39,7 @@ class Encoder(nn.Module):
         *,
         layers: Collection[int] = (),
         attention: Collection[int] = (),
+        known: Mapping[int, Tensor] | None = None,
     ) -> States:
         """Encode a batch.
 
@@ -47,19 +48,34 @@ class Encoder(nn.Module):
             layers: whose hidden states to keep: 0 for the embeddings, 1 … for the blocks' outputs.
             attention: in which blocks, 0 …, to show where each row's first token looks. It is computed beside the
                 fused kernel for that one row only, so asking does not slow the others down.
+            known: what `lower_states` gave for this batch; the blocks above go on from it.
         """
         self._check(batch)
         conditioner = conditioner or self.unconditioned
-        x = conditioner.at_input(self.embeddings(batch), batch)
-        kept = {0: x} if 0 in layers else {}
+        lower = {0: conditioner.at_input(self.embeddings(batch), batch)} if known is None else known
+        begin = max(lower)
+        x = lower[begin]
+        kept = {layer: states for layer, states in lower.items() if layer in layers}
         shown: dict[int, FirstTokenAttention] = {}
-        for index, block in enumerate(self.blocks):
-            x, looked = self._run(block, x, batch, conditioner, index in attention)
+        for index in range(begin, len(self.blocks)):
+            x, looked = self._run(self.blocks[index], x, batch, conditioner, index in attention)
             if index + 1 in layers:
                 kept[index + 1] = x
             if looked is not None:
                 shown[index] = looked
         return conditioner.at_output(States(x, batch, kept, shown))
+
+    def lower_states(self, batch: Batch, layers: Collection[int]) -> dict[int, Tensor]:
+        """The hidden states of some layers, as in `forward`, up to the highest of them: unconditioned, no dropout."""
+        self._check(batch)
+        blocks = list(self.blocks)[: max(layers)]
+        for module in (self.embeddings, *blocks):
+            module.eval()
+        x: Tensor = self.embeddings(batch)
+        kept = {0: x}
+        for index, block in enumerate(blocks, 1):
+            kept[index], _ = block(kept[index - 1], batch, self.unconditioned)
+        return {layer: kept[layer] for layer in layers}
 
     def pooled(self, states: States) -> Tensor:
         """The first token's state through the checkpoint's own pooler, (B, H)."""

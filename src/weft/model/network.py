@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,8 +29,11 @@ from weft.tokenization.tokenizer import Tokenizer
 class Network(nn.Module):
     """Scores of any of its tasks from packed tokens.
 
-    `targets` may be replaced by calibrated ones at any time; everything else is fixed when the network is built.
+    `targets` may be replaced by calibrated ones at any time, and `frozen` may stand for the encoder's lowest layers as
+    long as these do not learn; everything else is fixed when the network is built.
     """
+
+    frozen: Callable[[Batch], Mapping[int, Tensor]] | None = None  # their hidden states, by layer
 
     def __init__(
         self,
@@ -71,7 +74,9 @@ class Network(nn.Module):
         """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the indices."""
         depth = self.encoder.config.num_hidden_layers
         layers = {layer for name in batches for layer in self.tasks[name].layers(depth)}
-        states: States = self.encoder(next(iter(batches.values())), self.conditioner, layers=layers)
+        first = next(iter(batches.values()))
+        known = None if self.frozen is None else self.frozen(first)
+        states: States = self.encoder(first, self.conditioner, layers=layers, known=known)
         return {name: self.score_states(name, replace(states, batch=batch)) for name, batch in batches.items()}
 
     def score_states(self, task: str, states: States) -> Scores:

@@ -16,6 +16,7 @@ from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.dev_rows import BestWeights, DevRows
+from weft.training.frozen import Freezing
 from weft.training.gradients import compare_gradients
 from weft.training.interrupt import Interrupted, Interruption
 from weft.training.phase import PhaseRun
@@ -35,6 +36,7 @@ class Loop:
         batches: the training rows of each task.
         weights: how much each task's loss counts.
         plans: the phases.
+        freezing: the layers that do not learn in each phase.
         patience: the evaluations without gain after which a phase stops; None for no limit.
         compares_gradients: whether the tasks' gradients are compared after each epoch.
         resume_command: what to type to go on after an interruption; None for a run that cannot go on: it writes no
@@ -50,6 +52,7 @@ class Loop:
         dev: DevRows,
         best: BestWeights,
         *,
+        freezing: Freezing,
         patience: int | None,
         compares_gradients: bool,
         folder: Path,
@@ -58,6 +61,7 @@ class Loop:
         callback: Callback,
     ) -> None:
         self.network, self.batches, self.weights, self.plans = network, batches, weights, plans
+        self.freezing = freezing
         self.dev, self.best, self.patience, self.compares_gradients = dev, best, patience, compares_gradients
         self.folder, self.resume_command = folder, resume_command or ""
         self.hardware, self.callback = hardware, callback
@@ -76,6 +80,7 @@ class Loop:
             with self.interruption if self.states.writes else nullcontext():
                 while self.state.phase < len(self.plans):
                     plan = self.plans[self.state.phase]
+                    self.network.frozen = self.freezing.in_phase(self.state.phase)
                     phase = PhaseRun(self.network, self.weights, self.batches, plan, self.hardware)
                     self._run_phase(phase, tensors)
                     tensors = None

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -43,11 +43,12 @@ from weft.reports.run_page import render
 from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
+from weft.training.frozen import Freezing, KeptStates
 from weft.training.initial import set_initial_values
 from weft.training.kept_weights import WeightsInFolder, WeightsInMemory
 from weft.training.loop import Loop
 from weft.training.phase import count_trainable
-from weft.training.plan import plan_phases
+from weft.training.plan import PhasePlan, plan_phases
 from weft.training.prepare import prepare
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.shared import Shared
@@ -148,6 +149,7 @@ class Run:
             cache, reading = self.folder / CACHE, callback.reading
             prepared = prepare(experiment, base, device=device, cache=cache, reading=reading, shared=shared, fold=fold)
             self.data, self.network = prepared.complete()
+            self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.hardware = choose_hardware(experiment, device, self.folder)
             self.network.to(self.hardware.device)
@@ -186,13 +188,16 @@ class Run:
         weights = LossWeights(
             {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
         )
+        plans = plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()})
+        self.freezing = self._freezing(plans)
         return Loop(
             network,
             batches,
             weights.to(self.hardware.device),
-            plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()}),
+            plans,
             self.dev,
             BestWeights(network, self.dev, self.kept, settings.choose_by, settings.keep_best_per_task),
+            freezing=self.freezing,
             patience=settings.early_stopping_patience,
             compares_gradients=settings.gradient_agreement,
             folder=self.folder,
@@ -200,6 +205,14 @@ class Run:
             hardware=self.hardware,
             callback=self.callback,
         )
+
+    def _freezing(self, plans: Sequence[PhasePlan]) -> Freezing:
+        choice = self.experiment.encoder
+        source: Hashable = (choice.name, choice.revision)
+        if choice.scratch is not None:
+            source = (str(choice.scratch), self.experiment.seed)
+        kept = KeptStates() if self.shared is None else self.shared.states
+        return Freezing(self.network, plans, self.rows, kept, source)
 
     def finish(self, state: TrainingState) -> Network:
         """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
@@ -222,11 +235,13 @@ class Run:
         )
         self._keep_per_task(state)
         self.hardware.end_training()
+        network.frozen = None
         return network
 
     def _calibrated(self, best: str) -> tuple[Network, list[ScoredWindow] | None]:
         """The best weights of this name with targets fitted to dev rows, and what they say about these."""
         network = self.kept.get(best).to(self.hardware.device)
+        network.frozen = self.freezing.in_all_phases()
         scored = self.dev.scored_by(network, best == "overall")
         rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
         network.targets.update(calibrate(network, rows, scored))

@@ -17,13 +17,14 @@ from weft.targets import FittedTarget
 from weft.tasks import Task
 from weft.tokenization.cache import SharedTokenizer
 from weft.training.faults import Faults
+from weft.training.frozen import KeptStates
 from weft.training.reading import SplitRows, read_files
 
 Baselines = dict[str, dict[str, float]]  # of each method, by metric
 
 
 class Shared:
-    """Encoders, the rows of files, their tokens, and baselines, for `train(..., shared=shared)`.
+    """Encoders, rows of files, their tokens, states of frozen layers, and baselines, for `train(..., shared=shared)`.
 
     A run gives the same with it as without it, whatever ran before. All of it is kept, so a Shared should live no
     longer than the runs it serves; an encoder's folder is taken to stay as it is that long.
@@ -34,6 +35,7 @@ class Shared:
         self._tokenizers: dict[Hashable, SharedTokenizer] = {}
         self._files: dict[Hashable, dict[str, SplitRows]] = {}
         self._baselines: dict[Hashable, Baselines] = {}
+        self.states = KeptStates()
 
     def source(self, experiment: Experiment, base: Path, load: Callable[[], TextEncoder]) -> TextEncoder:
         """A copy of the encoder that `load` gives, and a tokenizer that remembers what other runs have tokenized."""

@@ -15,7 +15,7 @@ from weft.targets import Target
 from weft.tasks import Task
 from weft.tasks.base.examples import fold_lines, held_out_lines, labels_of, reduce_rows
 from weft.training.faults import Faults
-from weft.training.reading import SHOWN, UNLIKELY, SplitRows, count_rows, read_files
+from weft.training.reading import SHOWN, UNLIKELY, Origin, SplitRows, count_rows, read_files
 
 ReadFiles = Callable[[Mapping[str, Task], Path, Faults], dict[str, dict[str, SplitRows]]]
 
@@ -33,6 +33,13 @@ class TaskData:
         """A task's rows to train with."""
         parts = self.parts[task]
         return Splits(*(StoredRows(parts[split].rows if split in parts else []) for split in ("train", "dev", "test")))
+
+    def by_origin(self, task: str) -> list[list[Example]]:
+        """A task's rows to train with, those of one file together and in its order, whatever they are used for."""
+        found: dict[Origin, list[Example]] = {}
+        for part in self.parts[task].values():
+            found.setdefault(part.origin, []).extend(part.rows)
+        return [sorted(rows, key=lambda row: row.line) for rows in found.values()]
 
 
 @dataclass(frozen=True)
