@@ -23,9 +23,15 @@ from weft.training.task_data import Fold, load_data
 
 
 @pytest.fixture
-def run(tmp_path: Path, small_encoder: str, tiny_tokenizers: dict[str, Tokenizer]) -> Run:
-    """Trains a config on the files of `tmp_path`."""
-    return runner(make_files(tmp_path, tiny_tokenizers["wordpiece"]), small_encoder)
+def files(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Path:
+    """The folder of the files."""
+    return make_files(tmp_path, tiny_tokenizers["wordpiece"])
+
+
+@pytest.fixture
+def run(files: Path, small_encoder: str) -> Run:
+    """Trains a config on the files."""
+    return runner(files, small_encoder)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -140,11 +146,11 @@ def test_a_run_that_need_not_go_on_writes_nothing_on_the_way_and_gives_the_same(
 # Folds
 
 
-def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(run: Run, tmp_path: Path) -> None:
+def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(files: Path) -> None:
     tasks = {name: parse(Task, task) for name, task in {"fox": FOX, "long": LONG}.items()}
     tested: list[int] = []
     for index in range(4):
-        data = load_data(tasks, tmp_path, 5, fold=Fold(4, index))
+        data = load_data(tasks, files, 5, fold=Fold(4, index))
         lines = {name: [{row.line for row in part} for part in vars(splits).values()] for name, splits in data.items()}
         assert lines["fox"][2] == lines["long"][2]  # no task learns from what another is tested on
         for train, dev, test in lines.values():
