@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +22,13 @@ from weft.metrics.calibration import (
     reliability,
 )
 from weft.metrics.classification import (
-    classification_scores,
     confusion,
+    count,
+    label_ids,
     per_class,
     scores_of,
 )
-from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class, multilabel_scores
+from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
 from weft.metrics.outcomes import unknown
 from weft.metrics.outcomes.means import MeanOutcomes
 from weft.metrics.regression import regression_scores
@@ -41,6 +43,14 @@ label_sets = st.sets(st.sampled_from(LABELS))
 
 
 # Classification
+
+
+def classification_scores(gold: list[str], predicted: list[str], labels: list[str]) -> dict[str, float]:
+    return scores_of(count(label_ids(gold, labels), label_ids(predicted, labels), len(labels)))
+
+
+def multilabel_scores(gold: Any, predicted: Any, labels: list[str]) -> dict[str, float]:
+    return matrix_scores(label_matrix(gold, labels), label_matrix(predicted, labels))
 
 
 @quick
@@ -109,14 +119,21 @@ def test_matthews_correlation_survives_counts_beyond_64_bits() -> None:
         (["a"], ["a", "b"], LABELS, "1 gold rows but 2 predicted rows"),
         (["x"], ["a"], LABELS, "label in row 0 is not one of the 4 labels"),
         (["a"], ["a"], ["a", "a"], "distinct"),
-        ([], [], LABELS, "no rows"),
     ],
 )
 def test_impossible_rows_are_refused(gold: list[str], predicted: list[str], labels: list[str], message: str) -> None:
+    several = [[name] for name in gold], [[name] for name in predicted]
     with pytest.raises(ValueError, match=message):
-        classification_scores(gold, predicted, labels)
+        per_class(gold, predicted, labels)
     with pytest.raises(ValueError, match=message):
-        multilabel_scores([[name] for name in gold], [[name] for name in predicted], labels)
+        multilabel_per_class(*several, labels)
+
+
+def test_no_rows_have_no_scores() -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        classification_scores([], [], LABELS)
+    with pytest.raises(ValueError, match="no rows"):
+        multilabel_scores([], [], LABELS)
 
 
 # Multi-label

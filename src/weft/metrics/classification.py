@@ -18,15 +18,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def classification_scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
-    """Accuracy, f1_macro, f1_micro, precision_macro, recall_macro and matthews_correlation.
-
-    Macro means run over the labels that occur in `gold` or in `predicted`, as in scikit-learn: a label that nobody
-    used neither helps nor harms. Every label in the rows has to be one of `labels`; no rows at all is a ValueError.
-    """
-    return scores_of(_count_names(gold, predicted, labels))
-
-
 def per_class(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """For each of `labels`, in their order: precision, recall, f1 and support (gold rows); 0 where undefined."""
     matrix = _count_names(gold, predicted, labels)
@@ -61,7 +52,11 @@ def count(gold: Ints, predicted: Ints, size: int) -> Ints:
 
 
 def scores_of(matrix: Ints) -> dict[str, float]:
-    """The scores of `classification_scores` from a confusion matrix, (L, L), gold by row."""
+    """Accuracy, f1_macro, f1_micro, precision_macro, recall_macro and matthews_correlation, from a confusion matrix.
+
+    Gold is by row, (L, L). Macro means run over the labels that occur in gold or predicted rows, as in scikit-learn: a
+    label that nobody used neither helps nor harms. No rows at all is a ValueError.
+    """
     rows = int(matrix.sum())
     if rows == 0:
         raise ValueError("there are no rows to score")

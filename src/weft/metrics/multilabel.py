@@ -15,17 +15,6 @@ from weft.metrics.classification import Ints, class_table, label_indices, precis
 Marks = npt.NDArray[np.bool_]
 
 
-def multilabel_scores(
-    gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]], labels: Sequence[str]
-) -> dict[str, float]:
-    """f1_micro, f1_macro, precision_micro, recall_micro and exact_match (the share of rows with exactly the gold set).
-
-    The macro mean runs over the labels that occur in `gold` or in `predicted`. Where no row has any label the F1s are
-    0 and only exact_match tells. Every label has to be one of `labels`; no rows at all is a ValueError.
-    """
-    return matrix_scores(*_matrices(gold, predicted, labels))
-
-
 def multilabel_per_class(
     gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]], labels: Sequence[str]
 ) -> dict[str, dict[str, float]]:
@@ -49,7 +38,11 @@ def label_matrix(rows: Sequence[Collection[str]], labels: Sequence[str]) -> Mark
 
 
 def matrix_scores(gold: Marks, predicted: Marks) -> dict[str, float]:
-    """The scores of `multilabel_scores` from two label matrices, (B, L) each."""
+    """f1_micro, f1_macro, precision_micro, recall_micro and exact_match (the share of rows with exactly the gold set).
+
+    From two label matrices, (B, L) each. The macro mean runs over the labels that occur in either. Where no row has any
+    label the F1s are 0 and only exact_match tells. No rows at all is a ValueError.
+    """
     if len(gold) == 0:
         raise ValueError("there are no rows to score")
     counts = _counts(gold, predicted)
