@@ -558,6 +558,16 @@ def test_gradients_are_compared_unless_the_config_says_otherwise(place: Place) -
     assert [entry["agreement"] for entry in seen.entries] == [{}]
 
 
+def test_comparing_gradients_changes_nothing_of_what_is_learned_from(place: Place) -> None:
+    tasks = {name: place.task(name, 10) for name in "ab"}
+    compared, not_compared = (
+        place.learn(tasks, f"compared-{asked}", training={"epochs": 2, "gradient_agreement": asked})
+        for asked in (True, False)
+    )
+    for task in tasks:
+        assert orders(compared, task, 5) == orders(not_compared, task, 5)
+
+
 def test_gradients_are_compared_when_the_state_is_safe_and_a_run_that_dies_then_loses_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
