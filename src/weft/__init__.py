@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from weft.heads import Head
     from weft.layers.features import Features
     from weft.losses import Loss, LossFunction, TargetType
+    from weft.metrics.outcomes import Outcomes
+    from weft.metrics.outcomes.means import MeanOutcomes
     from weft.metrics.sections import Section
     from weft.metrics.wrong_rows import Mistake
     from weft.model.devices import Device
@@ -88,10 +90,12 @@ __all__ = [
     "LossFunction",
     "MaskIndex",
     "MaskedTokens",
+    "MeanOutcomes",
     "Measures",
     "Mistake",
     "Model",
     "NetworkShape",
+    "Outcomes",
     "PairIndex",
     "Piece",
     "PlainPrediction",
@@ -156,6 +160,8 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "heads": ("Head",),
         "layers.features": ("Features",),
         "losses": ("Loss", "LossFunction", "TargetType"),
+        "metrics.outcomes": ("Outcomes",),
+        "metrics.outcomes.means": ("MeanOutcomes",),
         "metrics.sections": ("Section",),
         "metrics.wrong_rows": ("Mistake",),
         "model.devices": ("Device",),
