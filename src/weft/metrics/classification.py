@@ -1,11 +1,4 @@
-"""Scores of single-label classification, all derived from one confusion matrix.
-
-Strings are turned into indices once (`label_ids`); after that a score costs one `bincount`. A bootstrap resamples the
-indices and never touches the strings:
-
-    gold, predicted = label_ids(gold_names, labels), label_ids(predicted_names, labels)
-    interval(lambda rows: scores_of(count(gold[rows], predicted[rows], len(labels)))["f1_macro"], len(gold))
-"""
+"""Scores of single-label classification, all derived from one confusion matrix."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Scores of multi-label classification, where each row carries any number of labels.
-
-As in `classification`, a bootstrap turns the names into matrices once (`label_matrix`) and resamples their rows.
-"""
+"""Scores of multi-label classification, where each row carries any number of labels."""
 
 from __future__ import annotations
 

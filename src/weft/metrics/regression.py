@@ -1,33 +1,17 @@
-"""Scores of tasks whose answer is a number, such as the similarity of two sentences."""
+"""How far two lines of numbers go together; on resamples of rows, see `outcomes/numbers`."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from weft.metrics.classification import Floats
 
 
-def regression_scores(gold: Sequence[float] | Floats, predicted: Sequence[float] | Floats) -> dict[str, float]:
-    """pearson, spearman, mse and mae.
-
-    A constant side (so also a single row) has correlation 0.0. NaN or infinity on either side makes both correlations
-    NaN: a model that diverged must not look like one that is merely useless. No rows at all is a ValueError.
-    """
-    truth, guess = np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    if truth.ndim != 1 or truth.shape != guess.shape:
-        raise ValueError(f"gold has shape {truth.shape} and predicted {guess.shape}; both must be one equal line")
-    if len(truth) == 0:
-        raise ValueError("there are no rows to score")
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = guess - truth
-        mse, mae = float(np.mean(error * error)), float(np.mean(np.abs(error)))
-    return {"pearson": pearson(truth, guess), "spearman": spearman(truth, guess), "mse": mse, "mae": mae}
-
-
 def pearson(left: Floats, right: Floats) -> float:
-    """Linear correlation of two (B,) lines; 0.0 when either is constant, NaN when either is not finite."""
+    """Linear correlation of two (B,) lines; 0.0 when either is constant, also with a single row.
+
+    NaN when either is not finite: a model that diverged must not look like one that is merely useless.
+    """
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return float("nan")
     # Compared before centring: the mean of equal floats may differ from them by a rounding error.

@@ -1,9 +1,6 @@
 """Strict scores of marked spans: a predicted span is right when its start, its end and its label are a gold span's.
 
-Spans are counted once, row by row (`count_spans`); after that a score is a sum. A bootstrap resamples the counts:
-
-    counts = count_spans(gold, predicted, labels)
-    intervals_of(lambda rows: span_scores(counts[rows]), len(counts), ["f1"])
+Spans are counted once, row by row (`count_spans`); after that a score is a sum.
 """
 
 from __future__ import annotations

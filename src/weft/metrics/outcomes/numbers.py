@@ -17,7 +17,7 @@ _LOST = 1e-4  # share of a sum of squares that a variance is, below which the di
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberOutcomes(Outcomes):
-    """The true and the given number of each row; metrics and their edge cases as in `regression`."""
+    """The true and the given number of each row; edge cases as in `regression`."""
 
     kind: ClassVar[str] = "numbers"
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"mse", "mae"})
