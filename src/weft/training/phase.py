@@ -23,7 +23,7 @@ from weft.training.task_batches import TaskBatches
 from weft.training.weighting import LossWeights
 
 Learned = Callable[[str, float, Batch], None]  # told of every batch: its task, its loss, and itself
-_COMPARED = 64  # rows of each task whose gradients are compared
+COMPARED = 64  # rows of each task whose gradients are compared
 
 
 class PhaseRun:
@@ -83,7 +83,7 @@ class PhaseRun:
 
     def losses_of_first_rows(self, task: str) -> Iterator[Tensor]:
         """The mean loss of a task's first rows in parts, a batch each, as large as in training."""
-        for batch, share in self.batches[task].first(_COMPARED):
+        for batch, share in self.batches[task].first(COMPARED):
             moved = batch.to(self.hardware.device)
             with self.hardware.autocast():
                 loss = self.losses[task](self.network(moved), moved)

@@ -1,0 +1,87 @@
+"""How long a run would take: what is counted, and that looking changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared_runs import FOX, LONG, Run, make_files, result, runner
+from weft.config.document import parse_experiment
+from weft.config.experiment import Experiment
+from weft.spec import parse
+from weft.tasks import Task
+from weft.tokenization.tokenizer import Tokenizer
+from weft.training import timing
+from weft.training.shared import Shared
+from weft.training.task_data import load_data
+from weft.training.timing import seconds_per_run
+
+
+@pytest.fixture
+def files(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Path:
+    """The folder of the files."""
+    return make_files(tmp_path, tiny_tokenizers["wordpiece"])
+
+
+@pytest.fixture
+def run(files: Path, small_encoder: str) -> Run:
+    """Trains a config on the files."""
+    return runner(files, small_encoder)
+
+
+def experiment(encoder: str, tasks: dict[str, Any], **training: Any) -> Experiment:
+    settings = {"batch_size": 8, **training}
+    return parse_experiment({"encoder": {"from": encoder}, "tasks": tasks, "training": settings}, ())
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second for each token that is learned from, a thousandth for each that is read."""
+    monkeypatch.setattr(timing, "_ALWAYS", 0.0)
+    monkeypatch.setattr(timing._TimedPhase, "_learn", lambda self, task: 1.0)
+    monkeypatch.setattr(timing._TimedPhase, "_read", lambda self, task: 0.001)
+
+
+@pytest.mark.usefixtures("fixed")
+def test_every_token_is_counted_once_per_epoch_and_dev_and_test_rows_as_they_are_read(
+    files: Path, small_encoder: str, tiny_tokenizers: dict[str, Tokenizer]
+) -> None:
+    splits = load_data({"long": parse(Task, LONG)}, files, 13)["long"]
+    encoded = tiny_tokenizers["wordpiece"].encode([row.texts[0] for row in splits.train], max_length=32)
+    tokens = sum(map(len, encoded))
+    read = (3 * len(splits.dev) + len(splits.test)) * tokens / len(splits.train)
+    found = seconds_per_run(experiment(small_encoder, {"long": LONG}, epochs=3), files)
+    assert found == pytest.approx(3 * tokens + 0.001 * read)
+    few = seconds_per_run(experiment(small_encoder, {"long": LONG}, epochs=3, max_dev_rows=1), files)
+    assert found - few == pytest.approx(0.003 * (len(splits.dev) - 1) * tokens / len(splits.train))
+
+
+@pytest.mark.usefixtures("fixed")
+def test_comparing_gradients_of_several_tasks_counts_too(files: Path, small_encoder: str) -> None:
+    both = {"fox": FOX, "long": {**FOX, "label": "long"}}
+    found, without = (
+        seconds_per_run(experiment(small_encoder, both, epochs=2, gradient_agreement=asked), files)
+        for asked in (True, False)
+    )
+    assert found > 1.9 * without  # which has fewer rows of each task than are compared
+
+
+def test_looking_at_the_time_changes_no_run(run: Run, files: Path, small_encoder: str) -> None:
+    shared, config = Shared(), {"tasks": {"fox": FOX}, "encoder": {"from": small_encoder, "train_layers": 0}}
+    seconds = seconds_per_run(parse_experiment(config, ()), files, shared)
+    assert 0.3 < seconds < 60
+    assert result(run(config, shared)) == result(run(config))
+
+
+def test_a_batch_that_is_timed_has_at_most_so_many_tokens(
+    files: Path, small_encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(timing, "_MOST_TOKENS", 20)
+    batch = timing._FirstBatch.next
+    monkeypatch.setattr(timing._FirstBatch, "next", lambda self: [b := batch(self), seen.append(len(b.ids))][0])
+    seconds_per_run(experiment(small_encoder, {"fox": FOX}), files)
+    assert seen
+    assert max(seen) <= 20
