@@ -162,7 +162,7 @@ def test_every_fault_of_a_config_is_told_at_once(run: Run) -> None:
     assert "'u'" in err
 
 
-@pytest.mark.parametrize("name", ["overall", "truncated", '"a b"', '"a/b"'])
+@pytest.mark.parametrize("name", ["overall", "truncated", "empty", '"a b"', '"a/b"'])
 def test_names_that_would_collide_or_leave_the_folder_are_refused(run: Run, name: str) -> None:
     told = "letters, digits, - and _ only" if '"' in name else name
     code, err = run(more=f'[tasks.{name}]\nkind = "classification"\ntrain = "train.csv"')

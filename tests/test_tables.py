@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -41,6 +42,19 @@ def test_dicts_may_come_one_by_one_and_lack_keys() -> None:
     found = list(rows)
     assert found == [Row(1, {"text": "fox"}), Row(2, {"label": "a"})]
     assert not any(row.tabular for row in found)
+
+
+def test_cells_are_plain_whatever_library_made_them() -> None:
+    given = {
+        "a": np.int64(3),
+        "b": np.bool_(True),
+        "c": np.array(["fox", "dog"]),
+        "d": ("fox", "dog"),
+        "e": np.str_("x"),
+    }
+    (row,) = open_rows([given])[1]
+    assert row.columns == {"a": 3, "b": True, "c": ["fox", "dog"], "d": ["fox", "dog"], "e": "x"}
+    assert [type(cell) for cell in row.columns.values()] == [int, bool, list, list, str]
 
 
 def test_a_path_is_read_as_its_file(tmp_path: Path) -> None:

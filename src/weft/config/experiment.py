@@ -13,6 +13,7 @@ from weft.conditioning import Conditioning
 from weft.conditioning.none import Unconditioned
 from weft.config.training import Training
 from weft.encoder.config import EncoderConfig
+from weft.model.inputs import FLAGS
 from weft.sampling import Sampler
 from weft.sampling.round_robin import RoundRobin
 from weft.spec import Spec, nearest
@@ -33,7 +34,7 @@ TrainLayers = Annotated[Literal["all"] | int, BeforeValidator(_layers)]
 def _plain_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
         raise ValueError("a task's name has letters, digits, - and _ only")
-    if name in ("overall", "truncated"):  # `best/overall`, and the column that says which texts were cut
+    if name in ("overall", *FLAGS):  # `best/overall`, and the columns that stand beside answers
         raise ValueError(f"{name!r} has a meaning of its own; give the task another name")
     return name
 

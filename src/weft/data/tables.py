@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from weft.data.formats import Row, read_rows
 from weft.errors import DataError
 
@@ -86,12 +88,19 @@ def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
             raise DataError(
                 f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
             )
-        yield Row(number, {str(name): value for name, value in columns.items()}, tabular, optional=not tabular)
+        yield Row(number, {str(name): _plain(value) for name, value in columns.items()}, tabular, optional=not tabular)
 
 
 def _without_missing(columns: Mapping[Any, Any]) -> dict[Any, Any]:
     """The cells with None for what a frame calls missing, which is not equal to itself."""
     return {name: None if _is_missing(value) else value for name, value in columns.items()}
+
+
+def _plain(value: object) -> object:
+    """A cell as a file would hold it: numpy's numbers and arrays as Python's, a tuple as a list."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _is_missing(value: object) -> bool:
