@@ -18,10 +18,10 @@ from rich.table import Table
 
 import weft
 from weft import Prediction, Span
-from weft.metrics.spans import count_spans, nested_recall, span_scores
+from weft.metrics.spans import nested_recall
 from weft.model.predict import predict
 from weft.spec import parse
-from weft.targets.base.annotations import gold_spans
+from weft.targets.base.annotations import annotation_outcomes, gold_spans
 from weft.tasks import Task
 from weft.training.reading import read_examples
 
@@ -40,16 +40,15 @@ def main() -> None:
     args = parser.parse_args()
     rows = read_examples(parse(Task, {"kind": "spans"}), args.data / "genia_nested" / "test.jsonl")
     gold = [gold_spans(row) for row in rows]
-    labels = sorted({label for spans in gold for *_, label in spans})
+    labels = tuple(sorted({label for spans in gold for *_, label in spans}))
     table = Table("model", "F1", "precision", "recall", "recall inside others", "holding others", "all other")
     for folder in args.models:
         network = weft.load(folder).network
-        predicted = [spans_of(answer.predictions[TASK]) for answer in predict(network, ({TASK: row} for row in rows))]
-        scores, nested = span_scores(count_spans(gold, predicted, labels)), nested_recall(gold, predicted)
+        answers = [answer.predictions[TASK] for answer in predict(network, ({TASK: row} for row in rows))]
+        outcomes = annotation_outcomes(gold, answers, range(len(rows)), labels)
+        nested = nested_recall(gold, [spans_of(answer) for answer in answers])
         numbers = [
-            scores["f1"],
-            scores["precision"],
-            scores["recall"],
+            *(outcomes.measure(metric)[0] for metric in ("f1", "precision", "recall")),
             *(nested[k] for k in ("inside", "outside", "flat")),
         ]
         table.add_row(folder.name, *(f"{number:.3f}" for number in numbers))

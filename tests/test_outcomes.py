@@ -20,7 +20,6 @@ from weft.metrics.outcomes.means import MeanOutcomes
 from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.metrics.outcomes.tokens import BoundaryOutcomes, TokenOutcomes
 from weft.metrics.regression import pearson, spearman
-from weft.metrics.spans import span_scores
 
 ROWS, NAMES = 40, ("a", "b", "c", "d")
 Scores = dict[str, float]
@@ -55,7 +54,15 @@ def annotations(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarr
     outcomes = AnnotationOutcomes(
         lines=np.arange(ROWS), scores=unknown(ROWS), labels=NAMES, hits=hits, predicted=predicted, gold=gold
     )
-    return outcomes, lambda rows: span_scores(counts[rows])
+
+    def plain(rows: np.ndarray) -> Scores:
+        right, given, true = counts[rows].sum((0, 1))
+        used = [row for row in counts[rows].sum(0) if row[1] + row[2]]
+        macro = float(np.mean([2 * right / (given + true) for right, given, true in used]))
+        f1 = 2 * right / (given + true)
+        return {"f1": f1, "precision": right / given, "recall": right / true, "f1_macro": macro}
+
+    return outcomes, plain
 
 
 def tags(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:

@@ -15,10 +15,9 @@ from seqeval.scheme import IOB2
 
 from conftest import lines_run
 from weft.metrics.bootstrap import intervals_of
-from weft.metrics.classification import per_class
 from weft.metrics.outcomes import unknown
 from weft.metrics.outcomes.counts import AnnotationOutcomes
-from weft.metrics.spans import SPAN_ERRORS, Span, count_spans, nested_recall, per_label, span_errors, span_scores
+from weft.metrics.spans import SPAN_ERRORS, Span, count_spans, nested_recall, span_errors
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -63,6 +62,19 @@ def random_rows(seed: int) -> tuple[list[list[str]], list[list[str]], list[list[
     )
 
 
+def outcomes_of(counts: np.ndarray) -> AnnotationOutcomes:
+    hits, predicted, gold = np.moveaxis(counts, 2, 0)
+    labels, lines = tuple(LABELS[: counts.shape[1]]), np.arange(len(counts))
+    return AnnotationOutcomes(
+        lines=lines, scores=unknown(len(counts)), labels=labels, hits=hits, predicted=predicted, gold=gold
+    )
+
+
+def span_scores(counts: np.ndarray) -> dict[str, float]:
+    outcomes = outcomes_of(counts)
+    return {metric: float(value) for metric, (value,) in outcomes.measure_all(outcomes.metrics).items()}
+
+
 # seqeval
 
 
@@ -96,7 +108,7 @@ def test_the_table_of_labels_agrees_with_seqeval() -> None:
         columns = reference.sequence_labeling.precision_recall_fscore_support(
             gold_tags, found_tags, average=None, zero_division=0
         )
-        table = per_label(count_spans(gold, found, LABELS), LABELS)
+        table = outcomes_of(count_spans(gold, found, LABELS)).class_table()
         assert list(table) == LABELS
         for place, label in enumerate(used):
             names = ("precision", "recall", "f1", "support")
@@ -164,7 +176,7 @@ def test_unequal_numbers_of_rows_are_refused() -> None:
 
 
 def test_scores_worked_out_by_hand() -> None:
-    scores = span_scores(np.array([[3, 4, 6], [1, 1, 1], [0, 0, 0], [0, 3, 0]]))
+    scores = span_scores(np.array([[[3, 4, 6], [1, 1, 1], [0, 0, 0], [0, 3, 0]]]))
     assert scores == pytest.approx(
         {"f1": 2 * 4 / (8 + 7), "precision": 4 / 8, "recall": 4 / 7, "f1_macro": (0.6 + 1 + 0) / 3}
     )
@@ -177,18 +189,10 @@ def test_nothing_to_count_scores_zero_without_a_warning() -> None:
     assert span_scores(count_spans([[(0, 1, "PER")]], [[]], LABELS)) == zero
 
 
-def test_counts_may_be_summed_before_or_after() -> None:
-    _, _, gold, found = random_rows(5)
-    counts = count_spans(gold, found, LABELS)
-    assert span_scores(counts) == span_scores(counts.sum(axis=0))
-    assert per_label(counts, LABELS) == per_label(counts.sum(axis=0), LABELS)
-
-
-def test_the_table_has_the_shape_of_the_one_of_classes() -> None:
-    table = per_label(count_spans([[(0, 1, "PER")]], [[(0, 1, "PER")]], ["PER", "ORG"]), ["PER", "ORG"])
-    like = per_class(["PER"], ["PER"], ["PER", "ORG"])
-    assert table == like
-    assert [list(row) for row in table.values()] == [list(row) for row in like.values()]
+def test_the_table_has_a_row_of_figures_for_every_label() -> None:
+    table = outcomes_of(count_spans([[(0, 1, "PER")]], [[(0, 1, "PER")]], LABELS)).class_table()
+    assert table["PER"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1.0}
+    assert table["ORG"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0.0}
     assert all(type(value) is float for row in table.values() for value in row.values())
 
 
@@ -197,15 +201,12 @@ def test_resampled_counts_score_as_the_resampled_rows_do() -> None:
     counts = count_spans(gold, found, LABELS)
     rows = np.random.default_rng(0).integers(len(gold), size=len(gold))
     again = count_spans([gold[row] for row in rows], [found[row] for row in rows], LABELS)
-    assert span_scores(counts[rows].sum(axis=0)) == span_scores(again)
+    assert span_scores(counts[rows]) == span_scores(again)
 
 
 def test_resamples_go_through_no_row_in_python() -> None:
     counts = np.random.default_rng(0).integers(3, size=(3_000, 4, 3))
-    hits, predicted, gold = np.moveaxis(counts, 2, 0)
-    outcomes = AnnotationOutcomes(
-        lines=np.arange(3_000), scores=unknown(3_000), labels=tuple("abcd"), hits=hits, predicted=predicted, gold=gold
-    )
+    outcomes = outcomes_of(counts)
 
     def cost(size: int) -> int:
         return lines_run(lambda: intervals_of(outcomes.take(np.arange(size)), ["f1"]))

@@ -1,6 +1,6 @@
 """Strict scores of marked spans: a predicted span is right when its start, its end and its label are a gold span's.
 
-Spans are counted once, row by row (`count_spans`); after that a score is a sum.
+Spans are counted row by row (`count_spans`); scores follow from the sums, see `outcomes/counts`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.data.records import Span
-from weft.metrics.classification import Ints, class_table, label_indices, precision_recall_f1
+from weft.metrics.classification import Ints, label_indices
 
 Bounds = tuple[int, int]
 
@@ -39,40 +39,6 @@ def count_spans(
                     raise ValueError(f"a label in row {row} is not one of the {len(labels)} labels")
                 counts[row, indices[span[-1]], column] += 1
     return counts
-
-
-def span_scores(counts: Ints) -> dict[str, float]:
-    """f1, precision and recall over the spans of all labels, and f1_macro, the mean of the labels' F1s.
-
-    The macro mean runs over the labels that occur in gold or in predicted spans. Where there is nothing to divide by, a
-    score is 0; so rows without any span, gold or predicted, score 0.
-
-    Args:
-        counts: right, predicted and gold spans as `count_spans` returns them, (B, L, 3), or summed over rows, (L, 3).
-    """
-    if counts.ndim == 3:
-        counts = counts.sum(axis=0)
-    precision, recall, f1 = (float(part[0]) for part in precision_recall_f1(*counts.sum(axis=0)[:, None]))
-    used = counts[counts[:, 1:].any(axis=1)]  # (labels that occur, 3)
-    f1_of_each = precision_recall_f1(*used.T)[2]
-    return {
-        "f1": f1,
-        "precision": precision,
-        "recall": recall,
-        "f1_macro": float(f1_of_each.mean()) if len(used) else 0.0,
-    }
-
-
-def per_label(counts: Ints, labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    """For each of `labels`, in their order: precision, recall, f1 and support (gold spans); 0 where undefined.
-
-    Args:
-        counts: as in `span_scores`, (B, L, 3) or (L, 3).
-        labels: the L labels that the spans were counted by.
-    """
-    if counts.ndim == 3:
-        counts = counts.sum(axis=0)
-    return class_table(labels, *counts.T)
 
 
 def nested_recall(gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]) -> dict[str, float]:
