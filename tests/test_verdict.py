@@ -68,3 +68,8 @@ def test_methods_that_never_differ_are_equivalent_only_on_enough_rows_to_show_it
         right = resamples.rows[:3] * 0 + 1.0
         scores = RunScores(right.mean(axis=1), right @ resamples.rows.T / rows)
         assert words(paired_difference(scores, scores, resamples), seeds=3) == [word]
+
+
+def test_few_rows_never_show_equivalence_however_narrow_the_interval() -> None:
+    assert words(replace(SMALL, finest=0.005)) == ["equivalent"]
+    assert words(replace(SMALL, finest=0.006, p_seeds=1.0)) == ["cannot tell"]
