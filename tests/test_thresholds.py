@@ -81,6 +81,7 @@ def test_the_threshold_of_two_labels_moves_only_as_far_as_the_rows_can_tell() ->
 
 def test_a_threshold_that_gains_nothing_stays_where_it_is() -> None:
     assert fit_two([("no", 0.1, 20), ("yes", 0.8, 20)])[0].threshold == 0.5
+    assert fit_two([("no", 0.3, 20), ("yes", 0.3, 5), ("no", 0.7, 5), ("yes", 0.7, 20)])[0].threshold == 0.5
     assert fit_two([("no", 0.1, 20), ("no", 0.8, 20), ("yes", 0.1, 20), ("yes", 0.8, 20)])[0].threshold == 0.5
 
 

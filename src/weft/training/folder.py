@@ -109,7 +109,7 @@ class RunFolder:
     def _remove_beginning(self) -> None:
         """Remove what a run leaves that was killed before its first state; refuse where there is more than that."""
         names = [path.name.removeprefix(".") for path in self.path.iterdir()]  # half-written files begin with a dot
-        if STATE in names or not all(name.startswith(_BEFORE_THE_FIRST_STATE) for name in names):
+        if not all(name.startswith(_BEFORE_THE_FIRST_STATE) for name in names):
             raise ConfigError(
                 f"{self.path} holds an unfinished run; go on with it with --resume, or remove the folder to start anew"
             )
