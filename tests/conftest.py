@@ -109,10 +109,15 @@ def half_precision() -> None:
 
 
 @pytest.fixture
-def tiny_folder(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Path:
+def tiny_folder(tmp_path: Path) -> Path:
     """The folder of a random BERT of five layers that takes 24 tokens."""
+    return make_tiny_folder(tmp_path)
+
+
+def make_tiny_folder(place: Path) -> Path:
+    """As the fixture, in a place of its own."""
     torch.manual_seed(0)
-    tokenizer = tiny_tokenizers["wordpiece"]
+    tokenizer = tiny_tokenizer("wordpiece")
     config = EncoderConfig(
         vocab_size=tokenizer.size,
         hidden_size=16,
@@ -122,7 +127,7 @@ def tiny_folder(tmp_path: Path, tiny_tokenizers: dict[str, Tokenizer]) -> Path:
         max_position_embeddings=24,
         initializer_range=0.3,
     )
-    folder = tmp_path / "tiny"
+    folder = place / "tiny"
     write_encoder(Encoder(config), folder)
     tokenizer.save(folder)
     return folder

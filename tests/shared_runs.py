@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import weft
 from weft.checkpoints.safetensors import digest, read_file
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.progress import Callback
+from weft.training.run import train_one_of_many
 from weft.training.shared import Shared
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -56,7 +56,7 @@ def runner(folder: Path, encoder: str) -> Run:
     def train(config: dict[str, Any], shared: Shared | None = None, **options: Any) -> Path:
         document = {"encoder": {"from": encoder}, "training": {"epochs": 2, "batch_size": 8}, **config}
         output = folder / f"run-{len(list(folder.glob('run-*')))}"
-        weft.train(document, output, **{"data": folder, "callback": Callback(), "shared": shared, **options})
+        train_one_of_many(document, output, **{"data": folder, "callback": Callback(), "shared": shared, **options})
         return output
 
     return train

@@ -418,10 +418,13 @@ def test_the_commands_of_the_readme_run_one_after_the_other(
     marked = [{"message": text, "spans": [[len(text) - 3, len(text), text[-3:]]]} for text in messages]
     (tmp_path / "marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked), encoding="utf-8")
     (tmp_path / "texts.txt").write_text("\n".join(messages) + "\n", encoding="utf-8")
+    grid = 'base = "triage.toml"\nseeds = 1\nfolds = 2\n[variants.plain.tasks]\nurgency.dev = 0.4\nfindings.dev = 0.4\n'
+    (tmp_path / "grid.toml").write_text(grid, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (block,) = (one for one in blocks(README, "sh") if "weft check" in one)
     lines = list(typed("README.md", block))
-    assert [line.words[1] for line in lines] == ["check", "train", "evaluate", "predict", "inspect", "embed", "vocab"]
+    verbs = ["check", "train", "compare", "evaluate", "predict", "inspect", "embed", "vocab"]
+    assert [line.words[1] for line in lines] == verbs
     for line in lines:
         words = [*line.words, *(["--task", "urgency"] if line.words[1] == "evaluate" else [])]  # new.csv has no spans
         monkeypatch.setattr(sys, "argv", words)

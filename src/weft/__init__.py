@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from weft.comparison.progress import ComparisonCallback, MeanSoFar
+    from weft.comparison.result import Comparison
+    from weft.comparison.run import compare
     from weft.conditioning import Conditioning, NetworkShape
     from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
     from weft.corpus.rows import ResampledRows
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from weft.model.inspection import Inspection, Piece, ReadRow, ReadText, Word
     from weft.model.model import Model, load
     from weft.pooling import Pooler
+    from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, PairRecord
     from weft.sampling import Sampler
     from weft.spec import Spec
     from weft.targets import FittedTarget, Measures, Target
@@ -62,7 +66,12 @@ __all__ = [
     "Batch",
     "BoundaryIndex",
     "Callback",
+    "CellRecord",
     "CheckpointError",
+    "ClassDifference",
+    "Comparison",
+    "ComparisonCallback",
+    "ComparisonRecord",
     "Conditioner",
     "Conditioning",
     "ConfigError",
@@ -91,12 +100,14 @@ __all__ = [
     "MaskIndex",
     "MaskedTokens",
     "MeanOutcomes",
+    "MeanSoFar",
     "Measures",
     "Mistake",
     "Model",
     "NetworkShape",
     "Outcomes",
     "PairIndex",
+    "PairRecord",
     "Piece",
     "PlainPrediction",
     "Pooler",
@@ -137,6 +148,7 @@ __all__ = [
     "Word",
     "WordIndex",
     "Words",
+    "compare",
     "load",
     "load_encoder",
     "train",
@@ -144,6 +156,9 @@ __all__ = [
 
 if not TYPE_CHECKING:  # to a type checker, a name that is not above does not exist
     _MODULES = {
+        "comparison.progress": ("ComparisonCallback", "MeanSoFar"),
+        "comparison.result": ("Comparison",),
+        "comparison.run": ("compare",),
         "conditioning": ("Conditioning", "NetworkShape"),
         "corpus.loading": ("CorpusFormat", "CorpusLoader", "CorpusSource"),
         "corpus.rows": ("ResampledRows",),
@@ -170,6 +185,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "model.inspection": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
         "model.model": ("Model", "load"),
         "pooling": ("Pooler",),
+        "reports.comparison_record": ("CellRecord", "ClassDifference", "ComparisonRecord", "PairRecord"),
         "sampling": ("Sampler",),
         "spec": ("Spec",),
         "targets": ("FittedTarget", "Measures", "Target"),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, demo, embed, evaluate, inspect, predict, train, vocab
+from weft.cli import check, compare, demo, embed, evaluate, inspect, predict, train, vocab
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ def _options(
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("train")(train.train)
+app.command("compare")(compare.compare)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)

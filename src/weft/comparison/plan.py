@@ -149,8 +149,8 @@ def what_can_be_decided(plan: GridPlan) -> str:
     if seeds == 1:
         return "1 seed: figures, but no verdicts; how much a figure owes to the seed cannot be known from one."
     if not comparisons:
-        return f"{_count(seeds, 'seed')}: figures with intervals; there is nothing to hold them against."
-    said = f"{_count(seeds, 'seed')}, {_count(comparisons, 'comparison')}: "
+        return f"{count(seeds, 'seed')}: figures with intervals; there is nothing to hold them against."
+    said = f"{count(seeds, 'seed')}, {count(comparisons, 'comparison')}: "
     needed, smallest = seeds_needed(comparisons), f"the smallest possible p is {smallest_p(seeds):.4g}"
     if seeds >= needed:
         return said + f"a difference can be called better or worse ({smallest})."
@@ -158,7 +158,8 @@ def what_can_be_decided(plan: GridPlan) -> str:
     return said + f"no difference can be called better or worse ({smallest}{counted}); {needed} seeds would do."
 
 
-def _count(number: int, thing: str) -> str:
+def count(number: int, thing: str) -> str:
+    """`1 seed`, `8 seeds`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 

@@ -68,9 +68,6 @@ def train(
     device: Device = "auto",
     resume: bool = False,
     callback: Callback | None = None,
-    shared: Shared | None = None,
-    fold: Fold | None = None,
-    resumable: bool = True,
 ) -> Model:
     """Train what a config describes and return the model, chosen by its dev rows and written to `output`.
 
@@ -84,6 +81,29 @@ def train(
         seed: instead of the config's.
         resume: go on with an unfinished run of the same output; the result is the same as without the break.
         callback: sees the run; a live bar on standard error by default.
+    """
+    return train_one_of_many(
+        config, output, overrides=overrides, data=data, seed=seed, device=device, resume=resume, callback=callback
+    )
+
+
+def train_one_of_many(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    data: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    device: Device = "auto",
+    resume: bool = False,
+    callback: Callback | None = None,
+    shared: Shared | None = None,
+    fold: Fold | None = None,
+    resumable: bool = True,
+) -> Model:
+    """As `train`, with what only matters where many runs are compared.
+
+    Args:
         shared: what many runs of this process load, read and compute once; the result is the same as without it.
         fold: the part of the training rows to report on, instead of a test file's rows.
         resumable: write down on the way what `resume` needs; without it, short runs are quicker.

@@ -24,7 +24,7 @@ Baselines = dict[str, dict[str, float]]  # of each method, by metric
 
 
 class Shared:
-    """Encoders, rows of files, their tokens, states of frozen layers, and baselines, for `train(..., shared=shared)`.
+    """Encoders, rows of files, their tokens, states of frozen layers, and baselines, for `train_one_of_many`.
 
     A run gives the same with it as without it, whatever ran before. All of it is kept, so a Shared should live no
     longer than the runs it serves; an encoder's folder is taken to stay as it is that long.

@@ -1,0 +1,48 @@
+"""What `weft.compare` returns: the table as rows, sentences, and a page for notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from weft.reports.comparison_csv import COLUMNS
+from weft.reports.comparison_record import CellRecord, ComparisonRecord
+from weft.reports.comparison_sentences import sentences
+from weft.reports.comparison_terminal import comparison_table
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """A finished comparison."""
+
+    folder: Path
+    record: ComparisonRecord
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict for each task, variant and size, with the columns of `compare.csv`; `size` is None for all rows."""
+        return [cell.model_dump(include=set(COLUMNS)) for cell in self.record.cells]
+
+    @property
+    def sentences(self) -> dict[str, str]:
+        """What it says about each task, in words."""
+        return sentences(self.record)
+
+    def cell(self, task: str, variant: str, size: int | None = None) -> CellRecord:
+        """All that is known of one variant of a task."""
+        for cell in self.record.cells:
+            if (cell.task, cell.variant, cell.size) == (task, variant, size):
+                return cell
+        known = ", ".join(f"({cell.task}, {cell.variant}, {cell.size})" for cell in self.record.cells)
+        raise KeyError(f"there is no ({task}, {variant}, {size}); there are: {known}")
+
+    def __repr__(self) -> str:
+        console = Console(width=120, no_color=True, highlight=False)
+        with console.capture() as captured:
+            console.print(comparison_table(self.record))
+            for sentence in self.sentences.values():
+                console.print(sentence, markup=False)
+        return f"{captured.get()}{self.folder / 'compare.html'}"

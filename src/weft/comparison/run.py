@@ -1,0 +1,205 @@
+"""From a grid file to a verdict: the plan, the runs, the tables."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from weft.comparison.engine import Engine, Here
+from weft.comparison.follower import Alike, Follower
+from weft.comparison.grid import read_grid
+from weft.comparison.jobs import Job, list_jobs
+from weft.comparison.plan import GridPlan, count, expand, variant_config, what_can_be_decided
+from weft.comparison.progress import ComparisonCallback, LiveTable, in_words
+from weft.comparison.record import build_record
+from weft.comparison.result import Comparison
+from weft.comparison.store import Store
+from weft.comparison.winners import winners
+from weft.comparison.worker import run_folder
+from weft.config.document import parse_experiment
+from weft.data.atomic import write_atomically
+from weft.errors import ConfigError, WeftError
+from weft.model.devices import Device, choose_device
+from weft.reports.comparison_csv import write_csv
+from weft.reports.comparison_markdown import render_markdown
+from weft.reports.comparison_page import render_comparison as render
+from weft.reports.comparison_record import ComparisonRecord
+from weft.training.interrupt import Interrupted
+from weft.training.lock import locked
+from weft.training.run import to_json
+from weft.training.shared import Shared
+from weft.training.timing import seconds_per_run
+
+EngineName = Literal["local", "ray"]
+Keep = Literal["none", "best", "all"]
+_LONG = 120  # seconds of a run from which it is worth going on with a part of it
+
+
+def compare(
+    grid: str | os.PathLike[str] | Mapping[str, Any],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    data: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    engine: EngineName = "local",
+    keep: Keep = "none",
+    device: Device = "auto",
+    callback: ComparisonCallback | None = None,
+) -> Comparison:
+    """Compare the variants of a grid on the same data, seeds and budget, and say which is better, and how surely.
+
+    A grid that was broken off goes on where it stopped, and of one that was changed only what changed runs again.
+
+    Args:
+        grid: a TOML file, or the same as a dict.
+        output: the folder of results, tables and pages; by default `comparisons/` and the name of the file.
+        overrides: `key=value` changes to the base config, for all variants.
+        data: the folder of the tasks' files.
+        quick: few seeds and rows, to see it run; marked as such everywhere.
+        jobs: runs at once; 1 by default, and with Ray as many as the cluster has cores.
+        engine: where runs are made: processes on this machine, or a Ray cluster.
+        keep: which trained models stay: none, the best for each task, or all.
+        callback: sees the grid; a live table on standard error by default.
+    """
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"jobs is {jobs}, but there must be at least 1 run at a time")
+    plan = expand(read_grid(grid, overrides), data, quick=quick, device=device)
+    name = "grid" if isinstance(grid, Mapping) else Path(grid).stem
+    folder = Path(output) if output is not None else Path("comparisons") / name
+    watch = callback or LiveTable()
+    command = _command(grid, folder, quick, jobs, engine)
+    with locked(folder.with_name(folder.name + ".lock"), f"comparing into {folder}"):
+        try:
+            return _Comparing(plan, name, folder, engine, jobs, device, watch).run(keep)
+        except (Interrupted, KeyboardInterrupt) as error:
+            raise Interrupted(folder, command, getattr(error, "number", 2)) from None
+        finally:
+            watch.end()
+
+
+def variant_toml(
+    grid: str | os.PathLike[str] | Mapping[str, Any],
+    name: str,
+    *,
+    overrides: Sequence[str] = (),
+    data: str | os.PathLike[str] | None = None,
+) -> str:
+    """The config of one variant, ready for `weft train`."""
+    return variant_config(expand(read_grid(grid, overrides), data), name)
+
+
+class _Comparing:
+    """One call: what is to be run, where, and who watches."""
+
+    def __init__(
+        self,
+        plan: GridPlan,
+        name: str,
+        folder: Path,
+        engine: EngineName,
+        at_once: int | None,
+        device: Device,
+        callback: ComparisonCallback,
+    ) -> None:
+        self.plan, self.name, self.folder, self.engine, self.at_once = plan, name, folder, engine, at_once
+        self.device, self.callback, self.store = device, callback, Store(folder)
+
+    def run(self, keep: Keep) -> Comparison:
+        jobs = list_jobs(self.plan, choose_device(self.device).type)
+        failures = self._finish(jobs, keep == "all")
+        with suppress(OSError):
+            (self.folder / "runs").rmdir()  # where nothing was to be kept
+        record = build_record(self.plan, jobs, self.store, self.name)
+        _write(self.folder, record)
+        if failures:
+            raise WeftError(
+                f"{len(failures)} of {len(jobs)} runs could not be finished, the first: {failures[0]}. What the others "
+                f"say is in {self.folder}; mend the cause and call it again"
+            )
+        if keep == "best":
+            lower = {cell.task for cell in record.cells if cell.lower_is_better}
+            self._finish(list(winners(self.plan, jobs, self.store, lower)), True)
+        return Comparison(self.folder, record)
+
+    def _finish(self, jobs: Sequence[Job], keep: bool) -> list[str]:
+        """Make every run that is not there yet; what kept some from being finished."""
+        pending = {job.key: job for job in jobs if job.key not in self.store or (keep and not self._kept(job))}
+        if not pending:
+            return []
+        expected = self._expected(list(pending.values()))
+        todo = [replace(job, resumable=expected[job.arm, job.size] > _LONG) for job in pending.values()]
+        engine, at_once = self._engine(keep, len(todo))
+        total = sum(expected[job.arm, job.size] for job in todo) / at_once
+        self._tell_plan(len(jobs), len(todo), total)
+        follower = Follower(self.store, self.plan.columns, self.plan.metrics, todo, expected, at_once, self.callback)
+        self.callback.begin(len(todo), total)
+        engine.run(todo, follower)
+        return [f"{job.name}: {reason}" for job, reason in follower.failures]
+
+    def _kept(self, job: Job) -> bool:
+        return run_folder(self.folder, job).exists()
+
+    def _engine(self, keep: bool, runs: int) -> tuple[Engine, int]:
+        """What makes the runs, and how many at once."""
+        if self.engine == "ray":
+            from weft.comparison.ray_cluster import RayCluster
+
+            return RayCluster(self.folder, self.device, keep, self.at_once), self.at_once or 1
+        count = min(self.at_once or 1, runs)
+        if count == 1:
+            return Here(self.folder, self.device, keep), 1
+        from weft.comparison.processes import Processes
+
+        return Processes(self.folder, self.device, keep, count), count
+
+    def _expected(self, jobs: Sequence[Job]) -> dict[Alike, float]:
+        """About how long a run of each arm and size takes, from one step of each."""
+        shared, expected = Shared(), {}
+        for alike, job in {(job.arm, job.size): job for job in jobs}.items():
+            experiment = parse_experiment(dict(job.document))
+            try:
+                seconds = seconds_per_run(experiment, job.base, shared, device=self.device, fold=job.fold_of())
+            except WeftError:  # it diverges, which is said when it is run
+                seconds = None
+            expected[alike] = seconds or 0.0
+        return expected
+
+    def _tell_plan(self, runs: int, pending: int, seconds: float) -> None:
+        plan = self.plan
+        parts = [count(len(plan.arms), "variant"), count(len(plan.seeds), "seed")]
+        parts += [count(len(plan.sizes), "size")] if len(plan.sizes) > 1 else []
+        parts += [count(plan.folds, "fold")] if plan.folds else []
+        done = f", {runs - pending} of them done before" if runs > pending else ""
+        self.callback.note(f"{count(runs, 'run')} ({' × '.join(parts)}){done}: about {in_words(seconds)}")
+        for sentence in (*plan.notes, what_can_be_decided(plan)):
+            self.callback.note(sentence)
+
+
+def _write(folder: Path, record: ComparisonRecord) -> None:
+    documents = {
+        "compare.json": to_json(record.to_dict()),
+        "compare.csv": write_csv(record),
+        "compare.md": render_markdown(record),
+        "compare.html": render(record),
+    }
+    for name, text in documents.items():
+        write_atomically(folder / name, partial(Path.write_text, data=text, encoding="utf-8", newline=""))
+
+
+def _command(
+    grid: str | os.PathLike[str] | Mapping[str, Any], folder: Path, quick: bool, jobs: int | None, engine: EngineName
+) -> str:
+    """What to type to go on."""
+    if isinstance(grid, Mapping):
+        return f"weft.compare(grid, {str(folder)!r})"
+    options = [*(["--quick"] if quick else []), *(["--jobs", str(jobs)] if jobs else [])]
+    options += ["--engine", engine] if engine != "local" else []
+    return shlex.join(["weft", "compare", os.fspath(grid), "--output", str(folder), *options])

@@ -1,0 +1,356 @@
+"""`weft compare`: runs that can be broken off anywhere, and tables that follow from what was kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import sys
+import tomllib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from conftest import RunWeft, make_tiny_folder
+from weft.comparison.progress import ComparisonCallback, MeanSoFar
+from weft.errors import ConfigError, WeftError
+from weft.reports.comparison_record import read_comparison
+from weft.training.interrupt import Interrupted
+
+PLANTED = "zanzibar"  # in every text, and nowhere else
+Whole = tuple[dict[str, Any], list[dict[str, str]]]
+WORDS = ("apple", "pear", "plum", "fig")
+
+
+class Silent(ComparisonCallback):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.runs: list[int] = []
+        self.known: list[MeanSoFar] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def begin(self, runs: int, seconds: float) -> None:
+        self.runs.append(runs)
+        assert seconds > 0
+
+    def update(self, done: float, under_way: Any, seconds_left: float, known: Any) -> None:
+        self.known = list(known)
+        assert seconds_left >= 0
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A grid, and the table that it gives when nothing disturbs it."""
+    place = tmp_path_factory.mktemp("whole")
+    grid = make_grid(place, make_tiny_folder(place))
+    run(grid, place / "out")
+    return grid, table(place / "out")
+
+
+@pytest.fixture
+def grid(tmp_path: Path, tiny_folder: Path) -> dict[str, Any]:
+    """Two variants and two seeds of a small task, with an encoder that learns in no time."""
+    return make_grid(tmp_path, tiny_folder)
+
+
+def make_grid(tmp_path: Path, tiny_folder: Path) -> dict[str, Any]:
+    for name, rows in (("train", 24), ("test", 12)):
+        lines = [f"{PLANTED} {WORDS[row % 4]} {row},{'good' if row % 3 else 'bad'}" for row in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    task = {"kind": "classification", "train": "train.csv", "test": "test.csv", "text": "text", "label": "label"}
+    base = {"data": str(tmp_path), "encoder": {"from": str(tiny_folder)}, "tasks": {"fruit": task}}
+    training = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3}
+    variants = {"plain": {}, "fast": {"training.learning_rate": 1e-2}}
+    return {"base": {**base, "training": training}, "variants": variants, "seeds": 2}
+
+
+def run(grid: dict[str, Any], output: Path, **options: Any) -> weft.Comparison:
+    return weft.compare(grid, output, callback=Silent(), device="cpu", **options)
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    """`compare.csv` but for what takes time."""
+    text = (folder / "compare.csv").read_text(encoding="utf-8")
+    return [
+        {key: value for key, value in line.items() if key != "seconds"} for line in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def test_a_comparison_gives_a_table_a_page_and_a_record(grid: dict[str, Any], tmp_path: Path) -> None:
+    found = run(grid, tmp_path / "out")
+    assert [(row["task"], row["variant"], row["size"], row["seeds"]) for row in found.rows] == [
+        ("fruit", "plain", None, 2),
+        ("fruit", "fast", None, 2),
+    ]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("compare.csv", "compare.html", "compare.json", "compare.md", "results"),
+    }
+    record = read_comparison(tmp_path / "out" / "compare.json")
+    assert record.cells == found.record.cells
+    fast = found.cell("fruit", "fast")
+    assert fast.difference == pytest.approx(fast.mean - (found.cell("fruit", "plain").mean or 0))
+    assert fast.trained_parameters > fast.parameters > 0
+    assert fast.verdict in ("cannot tell", "equivalent")  # two seeds can never say more
+    assert "fast" in repr(found)
+    assert "compare.html" in repr(found)
+    with pytest.raises(KeyError, match="fast"):
+        found.cell("fruit", "slow")
+
+
+def test_a_run_of_a_grid_is_what_weft_train_gives(grid: dict[str, Any], tmp_path: Path) -> None:
+    found = run(grid, tmp_path / "out")
+    alone = []
+    for seed in (1, 2):
+        weft.train({**grid["base"], "seed": seed}, tmp_path / f"alone{seed}", device="cpu")
+        alone.append(json.loads((tmp_path / f"alone{seed}" / "metrics.json").read_text())["fruit"]["f1_macro"])
+    assert found.cell("fruit", "plain").mean == pytest.approx(sum(alone) / 2, abs=1e-12)
+
+
+def test_a_finished_grid_answers_without_training(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(grid, tmp_path / "out")
+    before = table(tmp_path / "out")
+    for name in ("compare.csv", "compare.json"):
+        (tmp_path / "out" / name).unlink()
+
+    def train(*_: object, **__: object) -> None:
+        raise AssertionError("it trains")
+
+    monkeypatch.setattr("weft.comparison.worker.train_one_of_many", train)
+    run(grid, tmp_path / "out")
+    assert table(tmp_path / "out") == before
+
+
+def test_only_what_changed_runs_again(grid: dict[str, Any], tmp_path: Path) -> None:
+    run(grid, tmp_path / "out")
+
+    def runs_made(changed: dict[str, Any]) -> list[int]:
+        watch = Silent()
+        weft.compare(changed, tmp_path / "out", callback=watch, device="cpu")
+        return watch.runs
+
+    assert runs_made(grid) == []
+    assert runs_made({**grid, "seeds": 3}) == [2]
+    assert runs_made({**grid, "variants": {**grid["variants"], "slow": {"training.learning_rate": 1e-5}}}) == [2]
+    test = tmp_path / "test.csv"
+    test.write_text(test.read_text(encoding="utf-8").replace(",bad", ",good", 1), encoding="utf-8")
+    assert runs_made(grid) == [4]
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, count: int, kill: Callable[[], None]) -> None:
+    """Kill before the `count`-th time that a file or folder would get its name."""
+    replace, rename, seen = Path.replace, Path.rename, [0]
+
+    def counted(function: Callable[[Path, Any], Path]) -> Callable[[Path, Any], Path]:
+        def call(self: Path, target: Any) -> Path:
+            seen[0] += 1
+            if seen[0] == count:
+                kill()
+            return function(self, target)
+
+        return call
+
+    monkeypatch.setattr(Path, "replace", counted(replace))
+    monkeypatch.setattr(Path, "rename", counted(rename))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("count", [1, 3, 5, 8, 11, 14, 17, 20, 25, 30, 36, 42, 50])
+def test_a_grid_that_is_killed_anywhere_gives_the_same_table_when_it_is_called_again(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    grid, expected = whole
+    child = os.fork()
+    if child == 0:  # SIGKILL: no handler, no finally
+        try:
+            kill_at(monkeypatch, count, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            run(grid, tmp_path / "broken")
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, "it ended before it could be killed"
+    run(grid, tmp_path / "broken")
+    assert table(tmp_path / "broken") == expected
+
+
+def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_finished(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid, expected = whole
+    watch = Silent()
+
+    def update(done: float, *_: object) -> None:
+        if done > 1:
+            monkeypatch.undo()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(watch, "update", update)
+    with pytest.raises(Interrupted, match=r"weft\.compare\(grid") as caught:
+        weft.compare(grid, tmp_path / "broken", callback=watch, device="cpu")
+    assert caught.value.exit_code == 130
+    again = Silent()
+    weft.compare(grid, tmp_path / "broken", callback=again, device="cpu")
+    assert again.runs == [3]
+    assert table(tmp_path / "broken") == expected
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_table_and_survive_the_loss_of_one(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.comparison import processes
+
+    grid, expected = whole
+    started: list[Any] = []
+    start = processes.Processes._start
+
+    def kill_the_first(self: Any) -> Any:
+        member = start(self)
+        started.append(member)
+        if len(started) == 1:
+            member.process.kill()
+        return member
+
+    monkeypatch.setattr(processes.Processes, "_start", kill_the_first)
+    run(grid, tmp_path / "two", jobs=2)
+    assert len(started) == 3
+    assert table(tmp_path / "two") == expected
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_gives_the_same_table_and_survives_the_loss_of_an_actor(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    from weft.comparison import ray_cluster
+
+    grid, expected = whole
+    run_there, lost = ray_cluster._Actor.run, tmp_path / "lost"
+
+    def die_once(self: Any, job: Any) -> Any:
+        if not lost.exists():
+            lost.touch()
+            os._exit(1)
+        return run_there(self, job)
+
+    monkeypatch.setattr(ray_cluster._Actor, "run", die_once)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        run(grid, tmp_path / "ray", engine="ray", jobs=2)
+    finally:
+        ray.shutdown()
+    assert lost.exists()
+    assert table(tmp_path / "ray") == expected
+
+
+def test_a_missing_ray_says_how_to_get_it(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"pip install 'weft\[ray\]'"):
+        run(grid, tmp_path / "out", engine="ray")
+
+
+def test_a_run_that_cannot_be_finished_is_named_and_the_others_are_kept(grid: dict[str, Any], tmp_path: Path) -> None:
+    wild = {**grid, "variants": {**grid["variants"], "wild": {"training.learning_rate": 1e30}}}
+    with pytest.raises(WeftError, match=r"2 of 6 runs could not be finished.*wild, seed 1"):
+        run(wild, tmp_path / "out")
+    record = read_comparison(tmp_path / "out" / "compare.json")
+    assert record.unfinished == 2
+    assert [cell.seeds for cell in record.cells] == [2, 2, 0]
+
+
+def test_a_second_grid_on_the_same_folder_is_refused(grid: dict[str, Any], tmp_path: Path) -> None:
+    from weft.training.lock import locked
+
+    with locked(tmp_path / "out.lock", "comparing"), pytest.raises(ConfigError, match="another process"):
+        run(grid, tmp_path / "out")
+
+
+def test_nothing_that_is_kept_holds_a_text(grid: dict[str, Any], tmp_path: Path) -> None:
+    run(grid, tmp_path / "out")
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert len(files) >= 12
+    assert not [path for path in files if PLANTED.encode() in path.read_bytes()]
+
+
+def test_folds_answer_every_row_once(grid: dict[str, Any], tmp_path: Path) -> None:
+    task = {key: value for key, value in grid["base"]["tasks"]["fruit"].items() if key != "test"}
+    folded = {**grid, "base": {**grid["base"], "tasks": {"fruit": task}}, "folds": 3}
+    found = run(folded, tmp_path / "out")
+    assert found.record.cells[0].rows == 24
+    assert found.record.folds == 3
+    assert len(list((tmp_path / "out" / "results").glob("*.json"))) == 2 * 2 * 3
+
+
+def test_sizes_make_a_learning_curve(grid: dict[str, Any], tmp_path: Path) -> None:
+    found = run({**grid, "sizes": [8, "all"]}, tmp_path / "out")
+    assert [(cell.variant, cell.size) for cell in found.record.cells] == [
+        ("plain", 8),
+        ("plain", None),
+        ("fast", 8),
+        ("fast", None),
+    ]
+
+
+@pytest.mark.parametrize(("keep", "models"), [("none", 0), ("best", 1), ("all", 4)])
+def test_models_stay_only_where_that_is_asked_for(grid: dict[str, Any], tmp_path: Path, keep: Any, models: int) -> None:
+    run(grid, tmp_path / "out")
+    run(grid, tmp_path / "out", keep=keep)
+    kept = list((tmp_path / "out").glob("runs/*/model.safetensors"))
+    assert len(kept) == models
+    for model in kept:
+        assert weft.load(model.parent, device="cpu").predict(["apple"])
+
+
+def test_tasks_alone_and_together(grid: dict[str, Any], tmp_path: Path) -> None:
+    tasks = {"fruit": grid["base"]["tasks"]["fruit"], "other": grid["base"]["tasks"]["fruit"]}
+    found = run({"base": {**grid["base"], "tasks": tasks}, "together": True, "seeds": 2}, tmp_path / "out")
+    assert [(cell.task, cell.variant) for cell in found.record.cells] == [
+        ("fruit", "alone"),
+        ("fruit", "together"),
+        ("other", "alone"),
+        ("other", "together"),
+    ]
+    assert found.record.grouping == (("fruit", "other"),)
+    assert [(pair.task, pair.other) for pair in found.record.matrix] == [("fruit", "other"), ("other", "fruit")]
+    assert all(pair.agreement is not None for pair in found.record.matrix)
+
+
+def test_the_command_prints_the_plan_the_table_and_where_it_is(
+    grid: dict[str, Any], tmp_path: Path, run_weft: RunWeft
+) -> None:
+    import tomli_w
+
+    (tmp_path / "grid.toml").write_text(tomli_w.dumps(grid), encoding="utf-8")
+    code, out, err = run_weft("compare", tmp_path / "grid.toml", "--output", tmp_path / "out", "--quick")
+    assert code == 0
+    assert "4 runs (2 variants × 2 seeds)" in err
+    assert "2 seeds, 1 comparison: no difference can be called better or worse" in err
+    assert "Quick look" in out
+    assert "compare.html" in err
+    code, out, err = run_weft("compare", tmp_path / "grid.toml", "--use", "fast")
+    assert code == 0
+    assert tomllib.loads(out)["training"]["learning_rate"] == 1e-2
+    run_weft("compare", tmp_path / "grid.toml", "--use", "fast", "--output", tmp_path / "fast.toml")
+    assert (tmp_path / "fast.toml").read_text(encoding="utf-8") == out
+    code, _, err = run_weft("check", tmp_path / "fast.toml")
+    assert code == 0, err
+
+
+def test_jobs_below_one_are_refused(grid: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        run(grid, tmp_path / "out", jobs=0)
