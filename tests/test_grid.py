@@ -15,6 +15,7 @@ import tomli_w
 from weft.comparison.grid import Grid, read_grid
 from weft.comparison.merge import merge, nest
 from weft.comparison.plan import GridPlan, expand, variant_config, what_can_be_decided
+from weft.comparison.together import each_and_all
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
 
@@ -175,6 +176,14 @@ def test_together_is_each_task_alone_every_pair_and_all_of_them(plan: Place) -> 
     assert found.comparisons == 9
 
 
+def test_alone_a_task_takes_no_spans_from_one_that_is_left_out() -> None:
+    base = {"tasks": {"spans": {"kind": "spans"}, "links": {"kind": "relations", "spans_from": "spans"}, "x": {}}}
+    configs = dict(each_and_all(base))
+    assert configs["links alone"]["tasks"]["links"] == {"kind": "relations"}
+    assert configs["links + x"]["tasks"]["links"] == {"kind": "relations"}
+    assert configs["spans + links"]["tasks"] == {name: base["tasks"][name] for name in ("spans", "links")}
+
+
 def test_two_tasks_together_are_their_only_pair(files: Path) -> None:
     document = tomllib.loads((files / "base.toml").read_text(encoding="utf-8"))
     del document["tasks"]["rest"]
@@ -232,6 +241,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"variants": {SECRET + "\n": {}}},
         ["variants.(a name of 27 characters): is not possible as a name"],
     ),
+    "a great number under an odd name": (
+        {"base": {"data": "."}, "variants": {"Zeile\n": {"training": {"epochs": 2**63}}}},
+        ["variants.(a key of 6 characters).training.epochs: is outside the range"],
+    ),
     "a long name": ({"variants": {"a" * 81: {}}}, [f"variants.{'a' * 81}: is not possible as a name"]),
     "an empty name": ({"variants": {"": {}}}, ["variants.(a name of 0 characters): is not possible as a name"]),
     "names alike": (
@@ -280,6 +293,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a base that is no TOML": ({"base": "rows.csv"}, ["base: "]),
     "a base that is a folder": ({"base": "."}, ["base: "]),
     "a base that is a number": ({"base": 3}, ["base: is a config file or a table, but this is a int"]),
+    "data that is no folder's name": ({"base": {"data": 3}}, ["base: data is the name of a folder"]),
     "a base with a zero byte": ({"base": "a\0b"}, ["base: holds a name that no file can have"]),
     "an axis without values": ({"axes": {"training.epochs": []}}, ["axes.training.epochs: "]),
     "an axis of an unknown key": (

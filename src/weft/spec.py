@@ -172,7 +172,7 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
         return spec.model_validate(data, context=renamed)
     except ValidationError as error:
         messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
-        paths = [_dotted(fault["loc"]) or "config" for fault in error.errors()]
+        paths = [dotted(fault["loc"]) or "config" for fault in error.errors()]
         faults = [Fault(path, message) for path, message in zip(paths, messages, strict=True)]
         raise ConfigError(*faults) from None
 
@@ -205,7 +205,7 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"a {type(value).__name__} of {len(text):,} characters"
 
 
-def _dotted(path: Iterable[int | str]) -> str:
+def dotted(path: Iterable[int | str]) -> str:
     """The keys on the way to a fault; what cannot be a name may be a user's text, and is only measured."""
     return ".".join(
         str(key) if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key) else f"(a key of {len(key)} characters)"

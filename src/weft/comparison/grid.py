@@ -121,7 +121,9 @@ def _read_base(base: Any, home: Path) -> Any:
         path = _find(home, base)
         document, home = read_document(path), path.parent
     data = document.get("data", "")
-    return {**document, "data": str(_find(home, data))} if isinstance(data, str) else document
+    if not isinstance(data, str | os.PathLike):
+        raise ConfigError(f"data is the name of a folder, but this is a {type(data).__name__}")
+    return {**document, "data": str(_find(home, data))}
 
 
 def _find(home: Path, name: str | os.PathLike[str]) -> Path:

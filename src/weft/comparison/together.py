@@ -29,7 +29,7 @@ def _joint_name(names: Sequence[str], tasks: Sequence[str]) -> str:
 
 def _only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The config of some of the tasks: phases, keywords and choice without the others."""
-    document = {**base, "tasks": {name: base["tasks"][name] for name in names}}
+    document = {**base, "tasks": {name: _task_of(base["tasks"][name], names) for name in names}}
     phases = base.get("phases")
     if isinstance(phases, list | tuple):
         document["phases"] = [phase for phase in (_phase_of(phase, names) for phase in phases) if phase is not None]
@@ -41,6 +41,13 @@ def _only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     if "conditioning" in base:
         document["conditioning"] = _keywords_of(base["conditioning"], names)
     return document
+
+
+def _task_of(task: Any, names: Sequence[str]) -> Any:
+    """A task that takes no spans from a task that is left out; its own rows name theirs."""
+    if not isinstance(task, Mapping) or task.get("spans_from") in (None, *names):
+        return task
+    return {key: value for key, value in task.items() if key != "spans_from"}
 
 
 def _phase_of(phase: Any, names: Sequence[str]) -> Any:

@@ -13,7 +13,7 @@ from weft.config.experiment import Experiment
 from weft.config.override import apply_override
 from weft.data.tables import RowsInMemory, are_rows
 from weft.errors import ConfigError, RenamedKeysWarning
-from weft.spec import parse
+from weft.spec import dotted, parse
 
 _DEPTH = 32  # levels of tables and lists; ours have at most six
 _INTEGERS = range(-(2**63), 2**63)  # as TOML has them
@@ -101,10 +101,10 @@ def _unbounded(document: dict[str, Any]) -> Iterator[str]:
     while pending:
         path, value = pending.pop()
         if len(path) > _DEPTH:
-            yield f"{'.'.join(path[:3])}…: is nested too deeply; {_DEPTH} levels are allowed"
+            yield f"{dotted(path[:3])}…: is nested too deeply; {_DEPTH} levels are allowed"
         elif isinstance(value, dict):
             pending += [((*path, str(key)), inner) for key, inner in value.items()]
         elif isinstance(value, list | tuple):
             pending += [((*path, str(index)), inner) for index, inner in enumerate(value)]
         elif isinstance(value, int) and value not in _INTEGERS:
-            yield f"{'.'.join(path)}: is outside the range of 64-bit integers"
+            yield f"{dotted(path)}: is outside the range of 64-bit integers"

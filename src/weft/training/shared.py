@@ -83,6 +83,6 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     """What changes when a file is written anew; None where there is none."""
     try:
         found = file.stat()
-    except OSError:
+    except (OSError, ValueError):  # a zero byte in its name
         return None
     return found.st_mtime_ns, found.st_size
