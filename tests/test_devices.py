@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -101,3 +102,9 @@ def test_training_in_bf16_asks_first_and_other_precisions_never_do(
     for precision in ("fp32", "auto"):
         changes = [f"training.precision={precision}", "training.epochs=1", "training.baselines=false"]
         weft.train(config, tmp_path / precision, overrides=changes, device="cpu")
+
+
+@pytest.mark.parametrize("wanted", ["tpu", "cuda:1", "CPU", ""])
+def test_a_device_that_nobody_knows_is_refused_instead_of_another_taken(wanted: Any) -> None:
+    with pytest.raises(weft.ConfigError, match="is not one of: auto, cpu, cuda"):
+        devices.choose_device(wanted)

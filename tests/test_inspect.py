@@ -272,6 +272,11 @@ def test_a_cross_pair_is_one_row_and_a_siamese_pair_two(plain: Network) -> None:
     assert [row.texts[0].text for row in siamese.rows] == list(PAIR)  # although packed by length
 
 
+def test_heads_are_joined_in_no_way_that_nobody_knows(plain: Network) -> None:
+    with pytest.raises(ConfigError, match="heads 'sum' is not one of: mean, max"):
+        inspect(plain, next(iter(plain.tasks)), ("fox",), heads="sum")  # type: ignore[arg-type]
+
+
 def test_one_token_and_no_token(plain: Network) -> None:
     assert written(inspect(plain, "size", ("fox",))) == ["fox"]
     for text in ("", " \n\t"):

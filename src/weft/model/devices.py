@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from weft.errors import ConfigError
 
@@ -27,6 +27,8 @@ def choose_device(wanted: Device = "auto") -> torch.device:
     """The device asked for; `auto` is a GPU where there is one."""
     import torch
 
+    if wanted not in get_args(Device):
+        raise ConfigError(f"device {wanted!r} is not one of: {', '.join(get_args(Device))}")
     available = torch.cuda.is_available()
     if wanted == "cuda" and not available:
         raise ConfigError("--device cuda was asked for, but torch sees no GPU here; use --device cpu or auto")

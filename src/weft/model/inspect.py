@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
+from typing import get_args
 
 import numpy as np
 import torch
@@ -143,6 +144,8 @@ def inspect(
     target = network.targets[task]
     depth = network.encoder.config.num_hidden_layers
     layer = check_layer(depth - 1 if layer is None else layer, depth)
+    if heads not in get_args(Heads):
+        raise ConfigError(f"heads {heads!r} is not one of: {', '.join(get_args(Heads))}")
     tokenized_example = encode_with_offsets(network, task, input, network.max_length(task))
     with _evaluating(network):
         with torch.inference_mode(False), torch.enable_grad():
