@@ -21,15 +21,11 @@ from weft.metrics.calibration import (
     fit_temperature_binary,
     reliability,
 )
-from weft.metrics.classification import (
-    confusion,
-    count,
-    label_ids,
-    per_class,
-    scores_of,
-)
-from weft.metrics.multilabel import label_matrix, matrix_scores, multilabel_per_class
-from weft.metrics.outcomes import unknown
+from weft.metrics.classification import count, label_ids
+from weft.metrics.multilabel import label_matrix
+from weft.metrics.outcomes import Outcomes, unknown
+from weft.metrics.outcomes.counts import LabelSetOutcomes
+from weft.metrics.outcomes.label import LabelOutcomes
 from weft.metrics.outcomes.means import MeanOutcomes
 from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.metrics.thresholds import candidate_thresholds, choose_threshold
@@ -45,12 +41,28 @@ label_sets = st.sets(st.sampled_from(LABELS))
 # Classification
 
 
+def label_outcomes(gold: list[str], predicted: list[str], labels: list[str]) -> LabelOutcomes:
+    ids = [label_ids(names, labels) for names in (gold, predicted)]
+    lines = np.arange(len(gold))
+    return LabelOutcomes(lines=lines, scores=unknown(len(gold)), labels=tuple(labels), gold=ids[0], predicted=ids[1])
+
+
+def set_outcomes(gold: Any, predicted: Any, labels: list[str]) -> LabelSetOutcomes:
+    true, given = (label_matrix(sets, labels).astype(np.int64) for sets in (gold, predicted))
+    counts = {"hits": true * given, "predicted": given, "gold": true}
+    return LabelSetOutcomes(lines=np.arange(len(gold)), scores=unknown(len(gold)), labels=tuple(labels), **counts)
+
+
+def scores(outcomes: Outcomes) -> dict[str, float]:
+    return {metric: float(value) for metric, (value,) in outcomes.measure_all(outcomes.metrics).items()}
+
+
 def classification_scores(gold: list[str], predicted: list[str], labels: list[str]) -> dict[str, float]:
-    return scores_of(count(label_ids(gold, labels), label_ids(predicted, labels), len(labels)))
+    return scores(label_outcomes(gold, predicted, labels))
 
 
 def multilabel_scores(gold: Any, predicted: Any, labels: list[str]) -> dict[str, float]:
-    return matrix_scores(label_matrix(gold, labels), label_matrix(predicted, labels))
+    return scores(set_outcomes(gold, predicted, labels))
 
 
 @quick
@@ -81,20 +93,22 @@ def test_classification_scores_agree_with_scikit_learn(rows: list[tuple[str, str
 def test_per_class_and_confusion_agree_with_scikit_learn(rows: list[tuple[str, str]]) -> None:
     gold, predicted = [row[0] for row in rows], [row[1] for row in rows]
     expected = reference.precision_recall_fscore_support(gold, predicted, labels=LABELS, zero_division=0)
-    table = per_class(gold, predicted, LABELS)
+    table = label_outcomes(gold, predicted, LABELS).class_table()
     assert list(table) == LABELS
     for column, name in zip(expected, ("precision", "recall", "f1", "support"), strict=True):
         assert [table[label][name] for label in LABELS] == pytest.approx(list(column))
-    assert confusion(gold, predicted, LABELS) == reference.confusion_matrix(gold, predicted, labels=LABELS).tolist()
-
-
-def test_confusion_has_gold_in_rows_and_predicted_in_columns() -> None:
-    assert confusion(["a", "a"], ["b", "b"], ["a", "b"]) == [[0, 2], [0, 0]]
+    matrix = count(label_ids(gold, LABELS), label_ids(predicted, LABELS), len(LABELS))
+    assert matrix.tolist() == reference.confusion_matrix(gold, predicted, labels=LABELS).tolist()
 
 
 def test_a_label_nobody_used_does_not_enter_macro_means() -> None:
     assert classification_scores(["a", "b"], ["a", "b"], LABELS)["f1_macro"] == 1.0
-    assert per_class(["a"], ["a"], LABELS)["d"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0.0}
+    assert label_outcomes(["a"], ["a"], LABELS).class_table()["d"] == {
+        "precision": 0.0,
+        "recall": 0.0,
+        "f1": 0.0,
+        "support": 0.0,
+    }
 
 
 def test_a_label_only_predicted_does_enter_macro_means() -> None:
@@ -109,31 +123,19 @@ def test_matthews_correlation_is_zero_when_gold_has_one_class(predicted: list[st
 
 
 def test_matthews_correlation_survives_counts_beyond_64_bits() -> None:
-    matrix = np.array([[10**8, 0], [0, 10**8]])
-    assert scores_of(matrix)["matthews_correlation"] == pytest.approx(1.0)
+    found = label_outcomes(["a", "b"], ["a", "b"], ["a", "b"]).measure("matthews_correlation", np.full((1, 2), 1e8))
+    assert found == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize(
-    ("gold", "predicted", "labels", "message"),
-    [
-        (["a"], ["a", "b"], LABELS, "1 gold rows but 2 predicted rows"),
-        (["x"], ["a"], LABELS, "label in row 0 is not one of the 4 labels"),
-        (["a"], ["a"], ["a", "a"], "distinct"),
-    ],
+    ("names", "labels", "message"),
+    [(["x"], LABELS, "label in row 0 is not one of the 4 labels"), (["a"], ["a", "a"], "distinct")],
 )
-def test_impossible_rows_are_refused(gold: list[str], predicted: list[str], labels: list[str], message: str) -> None:
-    several = [[name] for name in gold], [[name] for name in predicted]
+def test_impossible_labels_are_refused(names: list[str], labels: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        per_class(gold, predicted, labels)
+        label_ids(names, labels)
     with pytest.raises(ValueError, match=message):
-        multilabel_per_class(*several, labels)
-
-
-def test_no_rows_have_no_scores() -> None:
-    with pytest.raises(ValueError, match="no rows"):
-        classification_scores([], [], LABELS)
-    with pytest.raises(ValueError, match="no rows"):
-        multilabel_scores([], [], LABELS)
+        label_matrix([[name] for name in names], labels)
 
 
 # Multi-label
@@ -157,7 +159,7 @@ def test_multilabel_scores_agree_with_scikit_learn(rows: list[tuple[set[str], se
         }
     )
     expected = reference.precision_recall_fscore_support(truth, guess, zero_division=0)
-    table = multilabel_per_class(gold, predicted, LABELS)
+    table = set_outcomes(gold, predicted, LABELS).class_table()
     for column, name in zip(expected, ("precision", "recall", "f1", "support"), strict=True):
         assert [table[label][name] for label in LABELS] == pytest.approx(list(column))
 
@@ -178,7 +180,7 @@ def test_a_string_is_not_read_as_a_collection_of_labels() -> None:
 
 def test_one_label_per_row_gives_the_f1_of_single_label_classification() -> None:
     gold, predicted = ["a", "b", "b", "c"], ["a", "b", "c", "d"]
-    many = matrix_scores(label_matrix([[g] for g in gold], LABELS), label_matrix([[p] for p in predicted], LABELS))
+    many = multilabel_scores([[g] for g in gold], [[p] for p in predicted], LABELS)
     one = classification_scores(gold, predicted, LABELS)
     assert many["f1_micro"] == pytest.approx(one["f1_micro"])
     assert many["f1_macro"] == pytest.approx(one["f1_macro"])

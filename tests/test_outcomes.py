@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import metrics as reference
 
 from weft.errors import CheckpointError
 from weft.metrics.calibration import expected_calibration_error
-from weft.metrics.classification import count, per_class, scores_of
-from weft.metrics.multilabel import matrix_scores
 from weft.metrics.outcomes import Outcomes, unknown
 from weft.metrics.outcomes.counts import AnnotationOutcomes, LabelSetOutcomes, TagOutcomes
 from weft.metrics.outcomes.file import read_outcomes, write_outcomes
@@ -25,6 +24,28 @@ ROWS, NAMES = 40, ("a", "b", "c", "d")
 Scores = dict[str, float]
 
 
+def label_scores(gold: np.ndarray, predicted: np.ndarray) -> Scores:
+    macro = {"average": "macro", "zero_division": 0}
+    return {
+        "accuracy": reference.accuracy_score(gold, predicted),
+        "f1_macro": reference.f1_score(gold, predicted, **macro),
+        "f1_micro": reference.f1_score(gold, predicted, average="micro"),
+        "precision_macro": reference.precision_score(gold, predicted, **macro),
+        "recall_macro": reference.recall_score(gold, predicted, **macro),
+        "matthews_correlation": reference.matthews_corrcoef(gold, predicted),
+    }
+
+
+def set_scores(gold: np.ndarray, predicted: np.ndarray) -> Scores:
+    return {
+        "f1_micro": reference.f1_score(gold, predicted, average="micro"),
+        "f1_macro": reference.f1_score(gold, predicted, average="macro"),
+        "precision_micro": reference.precision_score(gold, predicted, average="micro"),
+        "recall_micro": reference.recall_score(gold, predicted, average="micro"),
+        "exact_match": reference.accuracy_score(gold, predicted),
+    }
+
+
 def label(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
     gold, predicted = draw.integers(2, size=ROWS), draw.integers(3, size=ROWS)  # nobody says d
     sure = draw.random(ROWS)
@@ -32,7 +53,7 @@ def label(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], S
 
     def plain(rows: np.ndarray) -> Scores:
         error = expected_calibration_error(sure[rows], (gold == predicted)[rows])
-        return {**scores_of(count(gold[rows], predicted[rows], 4)), "calibration_error": error}
+        return {**label_scores(gold[rows], predicted[rows]), "calibration_error": error}
 
     return outcomes, plain
 
@@ -42,7 +63,7 @@ def label_sets(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarra
     counts = {"hits": gold & predicted, "predicted": predicted, "gold": gold}
     whole = {name: part.astype(np.int64) for name, part in counts.items()}
     outcomes = LabelSetOutcomes(lines=np.arange(ROWS), scores=unknown(ROWS), labels=NAMES, **whole)
-    return outcomes, lambda rows: matrix_scores(gold[rows], predicted[rows])
+    return outcomes, lambda rows: set_scores(gold[rows], predicted[rows])
 
 
 def annotations(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
@@ -67,16 +88,22 @@ def annotations(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarr
 
 def tags(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
     words = [(draw.integers(3, size=n), draw.integers(4, size=n)) for n in draw.integers(1, 9, size=ROWS)]
-    matrices = np.stack([count(gold, predicted, 4) for gold, predicted in words])  # (R, 4, 4), gold by row
+
+    def by_row(which: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.stack([np.bincount(which(gold, given), minlength=4) for gold, given in words])
+
+    def plain(rows: np.ndarray) -> Scores:
+        return label_scores(*(np.concatenate([words[row][side] for row in rows]) for side in (0, 1)))
+
     outcomes = TagOutcomes(
         lines=np.arange(ROWS),
         scores=unknown(ROWS),
         labels=("a", "b", "c", ""),
-        hits=matrices.diagonal(axis1=1, axis2=2),
-        predicted=matrices.sum(1),
-        gold=matrices.sum(2),
+        hits=by_row(lambda gold, given: gold[gold == given]),
+        predicted=by_row(lambda _, given: given),
+        gold=by_row(lambda gold, _: gold),
     )
-    return outcomes, lambda rows: scores_of(matrices[rows].sum(0))
+    return outcomes, plain
 
 
 def plain_scores(gold: np.ndarray, predicted: np.ndarray) -> Scores:
@@ -176,11 +203,9 @@ def test_folds_that_know_other_labels_join_by_the_names_of_these(
 def test_the_f1_of_each_label_is_that_of_the_table() -> None:
     outcomes, _ = label(np.random.default_rng(4))
     assert isinstance(outcomes, LabelOutcomes)
-    names = [[NAMES[one] for one in ids] for ids in (outcomes.gold, outcomes.predicted)]
-    table = per_class(*names, NAMES)
-    assert {name: f1.tolist() for name, f1 in outcomes.per_class().items()} == {
-        name: [pytest.approx(row["f1"])] for name, row in table.items()
-    }
+    f1 = reference.f1_score(outcomes.gold, outcomes.predicted, labels=range(4), average=None, zero_division=0)
+    expected = {name: [pytest.approx(value)] for name, value in zip(NAMES, f1, strict=True)}
+    assert {name: values.tolist() for name, values in outcomes.per_class().items()} == expected
     assert list(tags(np.random.default_rng(4))[0].per_class()) == ["a", "b", "c"]  # words without a tag are no class
     assert numbers(np.random.default_rng(4))[0].per_class() == {}
 

@@ -18,7 +18,7 @@ from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.calibration import fit_temperature, reliability
-from weft.metrics.classification import count, label_ids, scores_of
+from weft.metrics.classification import count, label_ids
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.label import LabelOutcomes
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
@@ -120,7 +120,9 @@ class FittedLabel(FittedRowTarget):
         likely = fitted.probabilities(scores)[:, 1].numpy()
 
         def value(threshold: float) -> float:
-            return scores_of(count(gold, (likely >= threshold).astype(np.int64), 2))[metric]
+            given, rows = (likely >= threshold).astype(np.int64), np.arange(len(gold))
+            outcomes = LabelOutcomes(lines=rows, scores=likely, labels=self.labels, gold=gold, predicted=given)
+            return float(outcomes.measure(metric)[0])
 
         both = min(gold.sum(), (1 - gold).sum()) >= MINIMUM
         return replace(fitted, threshold=choose_threshold(likely, value, len(gold) if both else 0))

@@ -19,7 +19,7 @@ from weft.data.records import Example, Gold, Input
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.binary import Binary
 from weft.metrics.calibration import fit_temperature_binary
-from weft.metrics.multilabel import label_matrix, matrix_scores
+from weft.metrics.multilabel import label_matrix
 from weft.metrics.outcomes.counts import LabelSetOutcomes
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
@@ -182,7 +182,10 @@ def _threshold(likely: Any, gold: Any, metric: str) -> float:
     """The threshold of one label, by the metric over its rows alone."""
 
     def value(threshold: float) -> float:
-        return matrix_scores(gold[:, None] > 0, (likely >= threshold)[:, None])[metric]
+        marks = {"gold": gold[:, None], "predicted": (likely >= threshold).astype(np.int64)[:, None]}
+        hits = marks["gold"] * marks["predicted"]
+        outcomes = LabelSetOutcomes(lines=np.arange(len(gold)), scores=likely, labels=("",), hits=hits, **marks)
+        return float(outcomes.measure(metric)[0])
 
     carried = int(gold.sum())
     return choose_threshold(likely, value, carried if len(gold) - carried >= MINIMUM else 0)
