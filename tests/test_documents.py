@@ -25,6 +25,8 @@ import typer
 import weft
 from checking import check
 from weft.cli import main as cli
+from weft.comparison.arms import make_arms
+from weft.comparison.grid import read_grid
 from weft.conditioning import Conditioning
 from weft.config.document import parse_experiment
 from weft.config.experiment import EncoderChoice, Experiment, Phase
@@ -41,6 +43,7 @@ SOURCE = TOP / "src" / "weft"
 README = (TOP / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGELOG.md", *sorted((TOP / "docs").glob("*.md"))]
 RECIPES = sorted((TOP / "recipes").glob("*.toml"))
+GRIDS = sorted((TOP / "recipes" / "compare").glob("*.toml"))
 BENCHMARKS = sorted((TOP / "benchmarks").glob("*.py"))
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PLUGINS = TOP / "docs" / "plugins.md"  # whose configs need a package that test_plugins.py installs
@@ -92,7 +95,7 @@ def all_lines() -> Iterator[Line]:
             words = len(span.split())
             if (span.startswith("weft ") and words > 2) or span.startswith("python benchmarks/"):  # not just a name
                 yield from typed(path.name, span)
-    for path in RECIPES:
+    for path in (*RECIPES, *GRIDS):
         comments = [line.removeprefix("#") for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
         yield from typed(path.name, "\n".join(one for one in comments if one.startswith("   ")))
     for path in BENCHMARKS:
@@ -227,6 +230,11 @@ CONFIGS = [
     *((path.name, text) for path in DOCUMENTS for text in blocks(path.read_text("utf-8"), "toml") if path != PLUGINS),
     *((path.name, path.read_text("utf-8")) for path in RECIPES),
 ]
+GRID_TEXTS = [
+    *((name, text) for name, text in CONFIGS if "[variants" in text),
+    *((path.name, path.read_text("utf-8")) for path in GRIDS),
+]
+CONFIGS = [config for config in CONFIGS if config not in GRID_TEXTS]
 
 
 @pytest.mark.parametrize("text", [text for _, text in CONFIGS], ids=[name for name, _ in CONFIGS])
@@ -235,6 +243,26 @@ def test_every_config_is_sound_but_for_files_that_are_not_here(text: str, tmp_pa
     found = check(experiment, tmp_path)
     elsewhere = [one for one in found if not re.fullmatch(r"tasks\.\w+\.(train|dev|test)", one.path)]
     assert [one for one in elsewhere if one.severity != "note"] == []
+
+
+@pytest.mark.parametrize("text", [text for _, text in GRID_TEXTS], ids=[name for name, _ in GRID_TEXTS])
+def test_every_grid_is_sound_but_for_files_that_are_not_here(text: str, tmp_path: Path) -> None:
+    (tmp_path / "triage.toml").write_text(blocks(README, "toml")[0], encoding="utf-8")
+    (tmp_path / "grid.toml").write_text(text, encoding="utf-8")
+    arms = make_arms(read_grid(tmp_path / "grid.toml"))
+    assert len(arms) > 1
+    for arm in arms:
+        found = check(parse_experiment(arm.document), tmp_path)
+        elsewhere = [one for one in found if not re.fullmatch(r"tasks\.\w+\.(train|dev|test)", one.path)]
+        assert [one for one in elsewhere if one.severity != "note"] == []
+
+
+def test_every_page_of_results_is_what_its_csv_says() -> None:
+    pages = load_benchmark(TOP / "docs" / "results" / "__main__.py")
+    files = sorted(pages.FOLDER.glob("*.csv"))
+    assert {file.stem for file in files} == {path.stem for path in GRIDS} == {p.stem for p in pages.FOLDER.glob("*.md")}
+    for file in files:
+        assert file.with_suffix(".md").read_text(encoding="utf-8") == pages.page(file.stem)
 
 
 def test_the_readme_begins_with_a_config() -> None:
