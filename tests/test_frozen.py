@@ -147,6 +147,8 @@ def test_phases_see_the_layers_as_they_are_then(
     each_time = tensors(run(config))
     assert result(once[0]) == result(once[1]) == result(once[2])
     assert all(torch.allclose(weights, each_time[name], atol=1e-4) for name, weights in tensors(once[0]).items())
+    found, expected = (json.loads((folder / "metrics.json").read_text()) for folder in (once[0], run(config)))
+    assert {task: pytest.approx(scores, abs=1e-5) for task, scores in found.items()} == expected
 
 
 def test_a_method_that_reaches_into_the_encoder_says_so() -> None:

@@ -68,13 +68,14 @@ class Encoder(nn.Module):
     def lower_states(self, batch: Batch, layers: Collection[int]) -> dict[int, Tensor]:
         """The hidden states of some layers, as in `forward`, up to the highest of them: unconditioned, no dropout."""
         self._check(batch)
-        blocks = list(self.blocks)[: max(layers)]
+        blocks, learning = list(self.blocks)[: max(layers)], self.training
         for module in (self.embeddings, *blocks):
             module.eval()
-        x: Tensor = self.embeddings(batch)
-        kept = {0: x}
+        kept: dict[int, Tensor] = {0: self.embeddings(batch)}
         for index, block in enumerate(blocks, 1):
             kept[index], _ = block(kept[index - 1], batch, self.unconditioned)
+        for module in (self.embeddings, *blocks):
+            module.train(learning)
         return {layer: kept[layer] for layer in layers}
 
     def pooled(self, states: States) -> Tensor:
