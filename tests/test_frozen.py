@@ -142,6 +142,7 @@ def test_phases_see_the_layers_as_they_are_then(
     phases = [{"train_layers": layers, "epochs": 2} for layers in order]
     config = {"tasks": {"fox": FOX, "long": LONG}, "phases": phases, "training": {**RATE, "learning_rate": 1e-3}}
     shared = Shared()
+    run({**config, "phases": [{"train_layers": layers} for layers in (0, 1)]}, shared)  # states as they were loaded
     once = [run(config, one) for one in (None, shared, shared)]
     monkeypatch.setattr(freezing, "_MOST_OF_A_RUN", 0)
     each_time = tensors(run(config))
