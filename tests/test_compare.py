@@ -19,6 +19,7 @@ import pytest
 import weft
 from conftest import RunWeft, make_tiny_folder
 from weft.comparison.progress import ComparisonCallback, MeanSoFar
+from weft.comparison.run import _command
 from weft.errors import ConfigError, WeftError
 from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
@@ -203,6 +204,13 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_finished(
     weft.compare(grid, tmp_path / "broken", callback=again, device="cpu")
     assert again.runs == [3]
     assert table(tmp_path / "broken") == expected
+
+
+def test_the_command_to_go_on_has_all_that_was_said(tmp_path: Path) -> None:
+    command = _command(
+        Path("my grid.toml"), Path("out"), ["seeds=3"], True, {"--data": "d", "--jobs": 2, "--engine": None}
+    )
+    assert command == "weft compare 'my grid.toml' --output out --quick --set seeds=3 --data d --jobs 2"
 
 
 @pytest.mark.slow

@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from weft.comparison.jobs import Job
 from weft.comparison.worker import FinishedRun, Worker
 from weft.errors import WeftError
-from weft.model.devices import Device
 from weft.training.interrupt import Interrupted
 
 
@@ -49,8 +47,8 @@ class Engine(ABC):
 class Here(Engine):
     """One run after the other, in this process."""
 
-    def __init__(self, folder: Path, device: Device, keep: bool) -> None:
-        self.worker = Worker(folder, device, keep)
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> None:
         for job in jobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from weft.comparison.record import build_record
 from weft.comparison.result import Comparison
 from weft.comparison.store import Store
 from weft.comparison.winners import winners
-from weft.comparison.worker import run_folder
+from weft.comparison.worker import Worker, run_folder
 from weft.config.document import parse_experiment
 from weft.data.atomic import write_atomically
 from weft.errors import ConfigError, WeftError
@@ -71,16 +72,19 @@ def compare(
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"jobs is {jobs}, but there must be at least 1 run at a time")
-    plan = expand(read_grid(grid, overrides), data, quick=quick, device=device)
+    shared = Shared()
+    plan = expand(read_grid(grid, overrides), data, quick=quick, device=device, shared=shared)
     name = "grid" if isinstance(grid, Mapping) else Path(grid).stem
     folder = Path(output) if output is not None else Path("comparisons") / name
     watch = callback or LiveTable()
-    command = _command(grid, folder, quick, jobs, engine)
+    options = {"--data": data, "--jobs": jobs, "--engine": None if engine == "local" else engine}
+    command = _command(grid, folder, overrides, quick, options | {"--keep": None if keep == "none" else keep})
     with locked(folder.with_name(folder.name + ".lock"), f"comparing into {folder}"):
         try:
-            return _Comparing(plan, name, folder, engine, jobs, device, watch).run(keep)
+            return _Comparing(plan, name, folder, engine, jobs, device, shared, watch).run(keep)
         except (Interrupted, KeyboardInterrupt) as error:
-            raise Interrupted(folder, command, getattr(error, "number", 2)) from None
+            stopped = error.exit_code - 128 if isinstance(error, Interrupted) else signal.SIGINT
+            raise Interrupted(folder, command, stopped) from None
         finally:
             watch.end()
 
@@ -107,10 +111,11 @@ class _Comparing:
         engine: EngineName,
         at_once: int | None,
         device: Device,
+        shared: Shared,
         callback: ComparisonCallback,
     ) -> None:
         self.plan, self.name, self.folder, self.engine, self.at_once = plan, name, folder, engine, at_once
-        self.device, self.callback, self.store = device, callback, Store(folder)
+        self.device, self.shared, self.callback, self.store = device, shared, callback, Store(folder)
 
     def run(self, keep: Keep) -> Comparison:
         jobs = list_jobs(self.plan, choose_device(self.device).type)
@@ -155,18 +160,18 @@ class _Comparing:
             return RayCluster(self.folder, self.device, keep, self.at_once), self.at_once or 1
         count = min(self.at_once or 1, runs)
         if count == 1:
-            return Here(self.folder, self.device, keep), 1
+            return Here(Worker(self.folder, self.device, keep, self.shared)), 1
         from weft.comparison.processes import Processes
 
         return Processes(self.folder, self.device, keep, count), count
 
     def _expected(self, jobs: Sequence[Job]) -> dict[Alike, float]:
         """About how long a run of each arm and size takes, from one step of each."""
-        shared, expected = Shared(), {}
+        expected: dict[Alike, float] = {}
         for alike, job in {(job.arm, job.size): job for job in jobs}.items():
             experiment = parse_experiment(dict(job.document))
             try:
-                seconds = seconds_per_run(experiment, job.base, shared, device=self.device, fold=job.fold_of())
+                seconds = seconds_per_run(experiment, job.base, self.shared, device=self.device, fold=job.fold_of())
             except WeftError:  # it diverges, which is said when it is run
                 seconds = None
             expected[alike] = seconds or 0.0
@@ -195,11 +200,16 @@ def _write(folder: Path, record: ComparisonRecord) -> None:
 
 
 def _command(
-    grid: str | os.PathLike[str] | Mapping[str, Any], folder: Path, quick: bool, jobs: int | None, engine: EngineName
+    grid: str | os.PathLike[str] | Mapping[str, Any],
+    folder: Path,
+    overrides: Sequence[str],
+    quick: bool,
+    options: Mapping[str, Any],
 ) -> str:
     """What to type to go on."""
     if isinstance(grid, Mapping):
-        return f"weft.compare(grid, {str(folder)!r})"
-    options = [*(["--quick"] if quick else []), *(["--jobs", str(jobs)] if jobs else [])]
-    options += ["--engine", engine] if engine != "local" else []
-    return shlex.join(["weft", "compare", os.fspath(grid), "--output", str(folder), *options])
+        return f"weft.compare(grid, {str(folder)!r}, …)"
+    words = ["weft", "compare", os.fspath(grid), "--output", str(folder), *(["--quick"] if quick else [])]
+    words += [word for change in overrides for word in ("--set", change)]
+    words += [str(word) for option, value in options.items() if value is not None for word in (option, value)]
+    return shlex.join(words)

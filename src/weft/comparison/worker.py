@@ -34,11 +34,12 @@ class Worker:
 
     Args:
         folder: of the grid; runs live below it while they learn, and stay where `keep` says so.
+        shared: what has been loaded and read before, if anything.
     """
 
-    def __init__(self, folder: Path, device: Device, keep: bool) -> None:
+    def __init__(self, folder: Path, device: Device, keep: bool, shared: Shared | None = None) -> None:
         self.folder, self.device, self.keep = folder, device, keep
-        self.shared = Shared()
+        self.shared = shared or Shared()
 
     def run(self, job: Job, progress: Progress) -> FinishedRun:
         """Train what a job describes; a run that was broken off goes on where it stopped."""
