@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from weft.model.evaluate import calibrate, evaluate
 from weft.model.folder import load_network
 from weft.model.network import Network
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training import progress, run
+from weft.training import accelerator, progress, run
 from weft.training.accelerator import Hardware
 from weft.training.phase import count_trainable
 from weft.training.progress import Callback, ProgressCallback
@@ -381,6 +382,17 @@ def test_trackers_reach_the_accelerator_and_absent_ones_are_named(
         place.train({"a": place.task("a", 4)}, "present", training=settings)
     assert asked["trackers"] == ("tensorboard", "mlflow", "wandb")
     assert asked["folder"] == place.folder / "present.running"
+
+
+@pytest.mark.parametrize("trackers", [(), ("mlflow", "wandb")])
+def test_accelerate_is_told_which_trackers_there_are_and_where_they_may_write(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trackers: tuple[str, ...]
+) -> None:
+    told = MagicMock(return_value=MagicMock(num_processes=1))
+    monkeypatch.setattr(accelerator, "Accelerator", told)
+    Hardware(torch.device("cpu"), "fp32", trackers, tmp_path)
+    assert told.call_args.kwargs["log_with"] == (list(trackers) or None)
+    assert told.call_args.kwargs["project_dir"] == str(tmp_path)
 
 
 def test_several_processes_are_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
