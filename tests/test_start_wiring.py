@@ -143,6 +143,14 @@ def test_tasks_stay_in_the_order_of_the_config_whatever_they_read(place: Place) 
     assert list(seen.entries[0]["dev"]) == ["words", "a"]
 
 
+def test_results_stay_in_the_order_of_the_config_without_baselines_too(place: Place) -> None:
+    """Rows of test files are measured before those of dev files."""
+    last = place.task("b", 4)
+    place.train({"a": place.task("a", 4), "b": {**last, "test": last["train"]}}, "results")
+    assert not any(task["result"]["baselines"] for task in place.report("results")["tasks"].values())
+    assert list(json.loads((place.folder / "results" / "metrics.json").read_text(encoding="utf-8"))) == ["a", "b"]
+
+
 def test_a_folder_that_holds_more_than_a_config_is_kept_when_a_run_fails(place: Place) -> None:
     """What has been learned must not go with a fault that comes later."""
     tasks = {"a": place.task("a", 4)}
