@@ -259,6 +259,17 @@ def test_rows_are_never_longer_than_promised_and_batches_count_their_special_tok
         assert len(batch.ids) <= 60 or batch.rows == 1
 
 
+def test_a_stream_has_the_size_of_its_first_turn_wherever_it_stands(case: Case) -> None:
+    network = case.network()
+    stream = TaskBatches(network, "t", case.rows(network), Batching(batch_tokens=60), 13)
+    size, turns = len(stream), set()
+    for epoch in range(8):
+        stream.go_to(epoch, 0)
+        turns.add(len(stream.batches))
+        assert len(stream) == size
+    assert len(turns) > 1  # or there would be nothing to tell apart
+
+
 def test_training_sees_every_row_of_a_turn_as_that_turn_draws_it(case: Case) -> None:
     network = case.network()
     rows = case.rows(network)
