@@ -95,9 +95,14 @@ class Follower(Listener):
         return [MeanSoFar(*cell, len(values), fmean(values)) for cell, values in known.items()]
 
     def _seconds(self, job: Job) -> float:
-        """What such runs have taken, else what they were expected to take."""
+        """What such runs have taken, else what they were expected to, corrected by how far others were off."""
         alike = (job.arm, job.size)
-        return fmean(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, 0.0)
+        return fmean(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, 0.0) * self._off()
+
+    def _off(self) -> float:
+        """How many times as long as expected the runs so far have taken."""
+        expected = sum(len(seconds) * self.expected.get(alike, 0.0) for alike, seconds in self.taken.items())
+        return sum(map(sum, self.taken.values())) / expected if expected else 1.0
 
     def _leave(self, job: Job) -> _UnderWay:
         self.left.pop(job.key)
