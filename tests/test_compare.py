@@ -359,6 +359,22 @@ def test_the_command_prints_the_plan_the_table_and_where_it_is(
     assert code == 0, err
 
 
+def test_rows_in_memory_are_compared_and_known_by_what_they_hold(grid: dict[str, Any], tmp_path: Path) -> None:
+    rows = [{"text": f"{WORDS[row % 4]} {row}", "label": "good" if row % 3 else "bad"} for row in range(24)]
+    task = {**grid["base"]["tasks"]["fruit"], "train": rows, "test": rows[:12]}
+    given = {**grid, "base": {**grid["base"], "tasks": {"fruit": task}}}
+    assert [cell.rows for cell in run(given, tmp_path / "out").record.cells] == [12, 12]
+
+    def runs_made() -> list[int]:
+        watch = Silent()
+        weft.compare(given, tmp_path / "out", callback=watch, device="cpu")
+        return watch.runs
+
+    assert runs_made() == []
+    rows[0]["label"] = "good"
+    assert runs_made() == [4]
+
+
 def test_jobs_below_one_are_refused(grid: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         run(grid, tmp_path / "out", jobs=0)

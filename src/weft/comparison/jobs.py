@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -18,9 +18,11 @@ from weft.comparison.plan import GridPlan
 from weft.config.document import parse_experiment
 from weft.config.experiment import Experiment
 from weft.corpus.files import corpus_files
+from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import WeftError
 from weft.training.task_data import Fold
 
+_DigestRows = Callable[[RowsInMemory], str]
 _FORMAT = 1  # of stored results; another one makes all runs anew
 _ENCODER_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 
@@ -59,20 +61,23 @@ def list_jobs(plan: GridPlan, device: str) -> list[Job]:
         device: the kind of processor they are learned on, for its sums are rounded in another way.
     """
     folds: Sequence[int | None] = range(plan.folds) if plan.folds else (None,)
+    digest_rows = lru_cache(maxsize=None)(_digest_rows)  # as they are now; another call may find others
     return [
-        _job(plan, arm, size, seed, fold, device)
+        _job(plan, arm, size, seed, fold, device, digest_rows)
         for seed, size, fold, arm in product(plan.seeds, plan.sizes, folds, plan.arms)
     ]
 
 
-def _job(plan: GridPlan, arm: Arm, size: int | None, seed: int, fold: int | None, device: str) -> Job:
+def _job(
+    plan: GridPlan, arm: Arm, size: int | None, seed: int, fold: int | None, device: str, digest_rows: _DigestRows
+) -> Job:
     document = arm.at(seed, size)
     experiment = parse_experiment(document)
     content = {
         "format": _FORMAT,
         "weft": version("weft"),
         "config": {key: value for key, value in experiment.to_dict().items() if key != "data"},
-        "files": dict(_digests(experiment, plan.base_folder)),
+        "files": dict(_digests(experiment, plan.base_folder, digest_rows)),
         "fold": [fold, plan.folds],
         "device": device,
     }
@@ -80,11 +85,15 @@ def _job(plan: GridPlan, arm: Arm, size: int | None, seed: int, fold: int | None
     return Job(arm.name, size, seed, fold, plan.folds, document, plan.base_folder, key)
 
 
-def _digests(experiment: Experiment, base: Path) -> Iterator[tuple[str, str]]:
-    """A digest of everything that is read: the tasks' files, and the encoder or tokenizer."""
+def _digests(experiment: Experiment, base: Path, digest_rows: _DigestRows) -> Iterator[tuple[str, str]]:
+    """A digest of everything that is read: the tasks' files or rows, and the encoder or tokenizer."""
     for name, task in experiment.tasks.items():
-        for split, file in task.files().items():
-            yield f"tasks.{name}.{split}", " ".join(_digest_of(path) for path in _files(base / file))
+        for split, source in task.sources().items():
+            if isinstance(source, RowsInMemory):
+                digest = digest_rows(source)
+            else:
+                digest = " ".join(map(_digest_of, _files(base / source)))
+            yield f"tasks.{name}.{split}", digest
     scratch = experiment.encoder.scratch
     try:
         folder = find_folder(experiment.encoder.name, experiment.encoder.revision) if scratch is None else None
@@ -109,6 +118,14 @@ def _digest_of(path: Path) -> str:
         return _digest(path, status.st_size, status.st_mtime_ns)
     except OSError:
         return ""
+
+
+def _digest_rows(source: RowsInMemory) -> str:
+    """The digest of rows in memory."""
+    digest = hashlib.sha256()
+    for row in open_rows(source)[1]:
+        digest.update(json.dumps(dict(row.columns), default=repr, sort_keys=True).encode() + b"\n")
+    return digest.hexdigest()
 
 
 @cache
