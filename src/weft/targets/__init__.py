@@ -92,6 +92,14 @@ class Target(ABC):
         """The cell with everything mended that can be, and how often what was; only where the options ask for it."""
         return cell, Counter()
 
+    def answer(self, cell: Any, input: Input, column: str, line: int) -> Example | None:
+        """An input with the gold answer of its cell, None where that is blank; raises ValueError with what is wrong."""
+        cell, repairs = self.repair(cell, input, column)
+        gold = self.read(cell, input, column)
+        if gold is None:
+            return None
+        return Example(input.texts, gold, line, tuple(repairs.elements()), words=input.words, spans=input.spans)
+
     def stratum(self, gold: Gold) -> Hashable:
         """What a split of the rows should keep in proportion."""
         return gold

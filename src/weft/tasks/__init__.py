@@ -160,15 +160,11 @@ class Task(TaskFiles, root=True):
         cell = get_cell(row, column, self.text_columns(row.columns))
         if is_blank(cell):
             return None
-        input, target = self.read_input(row), self.target()
+        input = self.read_input(row)
         try:
-            cell, repairs = target.repair(cell, input, column)
-            gold = target.read(cell, input, column)
+            return self.target().answer(cell, input, column, row.line)
         except ValueError as error:
             raise DataError(str(error), line=row.line, column=column) from None
-        if gold is None:
-            return None
-        return Example(input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans)
 
     def read_input(self, row: Row) -> Input:
         """What it reads of a row; raises DataError with line and column."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from weft.data.cells import is_blank
 from weft.data.formats import Row
-from weft.data.records import Example, Gold, Input
+from weft.data.records import Example, Input
 from weft.data.redact import shown_columns
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
@@ -164,12 +164,9 @@ class _Reader:
             self.hopeless = row.tabular and self.total == 1
             return
         input = self._read_input(row, texts[0])
-        gold, repairs = self._read_gold(cell, input, row.line)
-        if gold is not None and input is not None:
-            self.repairs += repairs
-            example = Example(
-                input.texts, gold, row.line, tuple(repairs.elements()), words=input.words, spans=input.spans
-            )
+        example = self._read_gold(cell, input, row.line)
+        if example is not None and input is not None:
+            self.repairs.update(example.repairs)
             self.rows.append(example)
 
     def _read_input(self, row: Row, column: str) -> Input | None:
@@ -179,18 +176,16 @@ class _Reader:
             self.problems[error.column or column, error.general].append((row.line, error.message))
             return None
 
-    def _read_gold(self, cell: Any, input: Input | None, line: int) -> tuple[Gold | None, Counter[str]]:
-        """The answer, and how often what had to be repaired in it."""
+    def _read_gold(self, cell: Any, input: Input | None, line: int) -> Example | None:
+        """The input with its answer; of an input that could not be read, only whether the answer alone is right."""
         if isinstance(cell, str) and cell != cell.strip():
             self.padded.append(line)
         alone = not isinstance(cell, list)  # whether tags and spans are right depends on their text
         if alone and str(cell) in self.refused:
             self.wrong[self.column, self.refused[str(cell)]].append((line, self.refused[str(cell)]))
         elif alone or input is not None:
-            known = input or Input(())
             try:
-                cell, repairs = self.target.repair(cell, known, self.column)
-                return self.target.read(cell, known, self.column), repairs
+                return self.target.answer(cell, input or Input(()), self.column, line)
             except CellError as error:
                 self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
@@ -198,7 +193,7 @@ class _Reader:
                 if alone:
                     self.refused[str(cell)] = str(error)
                     self.hopeless = len(self.refused) > UNLIKELY
-        return None, Counter()
+        return None
 
     def finish(self, faults: Faults) -> SplitRows:
         """What was read, after adding what is wrong to the faults."""
