@@ -66,7 +66,7 @@ def compare(
         keep=keep,
         device=device,
     )
-    screen.print(comparison_table(found.record))
+    screen.print(comparison_table(found.record, screen.width))
     for sentence in found.sentences.values():
         screen.print(sentence, markup=False)
     console.print(f"\ntables and page: [bold]{escape(str(found.folder))}[/] (open compare.html)", soft_wrap=True)
