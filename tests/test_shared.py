@@ -12,7 +12,7 @@ import pytest
 import weft
 from shared_runs import CONFIGS, FOX, LONG, TAGS, Run, make_files, result, runner
 from weft.checkpoints.safetensors import digest, read_file
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 from weft.model.evaluate import measure_baselines
 from weft.spec import parse
 from weft.tasks import Task
@@ -167,6 +167,24 @@ def test_more_folds_than_different_texts_are_a_fault_of_every_task_of_the_file(f
         load_data(tasks, files, 5, fold=Fold(49, 0))
     assert [fault.path for fault in caught.value.located[:2]] == ["tasks.fox.train", "tasks.long.train"]
     assert "too few for 49 folds" in caught.value.faults[0]
+
+
+def test_a_fold_without_an_answer_to_a_task_is_a_fault_and_never_measured_on_dev_rows(files: Path) -> None:
+    lines = (files / "rows.csv").read_text(encoding="utf-8").splitlines()
+    few = [f"{line},{'ab'[row % 2] if row < 9 else ''}" for row, line in enumerate(lines[1:])]
+    (files / "rows.csv").write_text("\n".join([f"{lines[0]},few", *few]) + "\n", encoding="utf-8")
+    tasks = {name: parse(Task, {**LONG, "label": name, "dev": "test.csv"}) for name in ("long", "few")}
+    (files / "test.csv").write_text("text,long,few\nthe fox,short,a\nthe dog,long,b\n", encoding="utf-8")
+    found: list[str] = []
+    for index in range(12):
+        try:
+            assert load_data(tasks, files, 5, fold=Fold(12, index))["few"].test
+        except DataError as error:
+            found += str(error).splitlines()
+    assert len(found) >= 3
+    assert set(found) == {
+        "tasks.few.train: rows.csv: none of the rows of a fold has an answer; ask for fewer than 12 folds"
+    }
 
 
 def test_a_run_reports_on_the_rows_of_its_fold(run: Run) -> None:

@@ -93,6 +93,9 @@ def _set_fold_aside(
         train, tested = files[name]["train"], lines[fold.index]
         test = replace(train, path=f"tasks.{name}.test", rows=[row for row in train.rows if row.line in tested])
         learned = replace(train, rows=[row for row in train.rows if row.line not in tested])
+        if train.complete and not test.rows:  # it would be measured on its dev rows
+            few = f"none of the rows of a fold has an answer; ask for fewer than {fold.count} folds"
+            faults.add(train.path, train.locate(few), DataError)
         folded[name] = {**files[name], "train": learned, "test": test}
     return folded
 
