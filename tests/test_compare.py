@@ -324,6 +324,26 @@ def test_models_stay_only_where_that_is_asked_for(grid: dict[str, Any], tmp_path
         assert weft.load(model.parent, device="cpu").predict(["apple"])
 
 
+def test_raw_text_is_learned_from_and_such_runs_can_go_on(grid: dict[str, Any], tmp_path: Path) -> None:
+    from weft.comparison.worker import Worker
+
+    (tmp_path / "raw.txt").write_text("\n\n".join(f"{' '.join(WORDS)} {row}. The end." for row in range(60)))
+    tasks = {**grid["base"]["tasks"], "words": {"kind": "masked_words", "train": "raw.txt"}}
+    both = {"plain": {}, "words": {"tasks.words": tasks["words"]}}
+    seen: dict[str, bool] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        make = Worker.run
+        patch.setattr(
+            Worker, "run", lambda self, job, tell: [seen.update({job.arm: job.resumable}), make(self, job, tell)][1]
+        )
+        found = run({**grid, "variants": both}, tmp_path / "out")
+    assert [(cell.task, cell.variant, cell.seeds) for cell in found.record.cells] == [
+        ("fruit", "plain", 2),
+        ("fruit", "words", 2),
+    ]
+    assert seen == {"plain": False, "words": True}  # how long it takes cannot be told, and it may be hours
+
+
 def test_tasks_alone_and_together(grid: dict[str, Any], tmp_path: Path) -> None:
     tasks = {"fruit": grid["base"]["tasks"]["fruit"], "other": grid["base"]["tasks"]["fruit"]}
     found = run({"base": {**grid["base"], "tasks": tasks}, "together": True, "seeds": 2}, tmp_path / "out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -85,4 +86,16 @@ def test_means_so_far_stand_in_the_order_of_the_columns() -> None:
     ("seconds", "words"), [(0, "1 s"), (89, "89 s"), (90, "2 min"), (5940, "99 min"), (7500, "2 h 5 min")]
 )
 def test_time_in_words(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert in_words(seconds) == f"about {words}"
+
+
+def test_what_cannot_be_told_is_known_after_the_first_such_run(clock: Clock) -> None:
+    follower = follow()
+    del follower.expected["lora", None]
+    assert in_words(follower.seconds_left) == "an unknown time"
+    follower.started(JOBS[1])
+    clock.now = 7.0
+    follower.progress(JOBS[1], 1.0)
+    assert follower.seconds_left == math.inf
+    follower.finished(JOBS[1], run(0.5))
+    assert follower.seconds_left == 10 + 10 + 7  # how long it took says nothing about the others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ class Follower(Listener):
         columns: the variants of each task, in the order they are shown.
         metrics: what each task is compared by.
         jobs: all runs that are to be made.
-        expected: about how many seconds a run takes.
+        expected: about how many seconds a run takes, where that can be told.
         at_once: how many runs are under way at a time.
     """
 
@@ -82,9 +83,11 @@ class Follower(Listener):
 
     @property
     def seconds_left(self) -> float:
-        """About how long the runs that are not done will take."""
+        """About how long the runs that are not done will take; infinite where that cannot be told."""
+        done = {key for key, run in self.under_way.items() if run.part >= 1}
         parts = {key: 1 - run.part for key, run in self.under_way.items()}
-        seconds = [self._seconds(job) * parts.get(key, 1.0) for key, job in self.left.items()]
+        off = self._off()
+        seconds = [self._seconds(job, off) * parts.get(key, 1.0) for key, job in self.left.items() if key not in done]
         return sum(seconds) / self.at_once
 
     def means(self) -> list[MeanSoFar]:
@@ -94,15 +97,16 @@ class Follower(Listener):
         known = {cell: values for cell in ordered if (values := self.values[cell])}
         return [MeanSoFar(*cell, len(values), fmean(values)) for cell, values in known.items()]
 
-    def _seconds(self, job: Job) -> float:
-        """What such runs have taken, else what they were expected to, corrected by how far others were off."""
+    def _seconds(self, job: Job, off: float) -> float:
+        """What such runs have taken, else what they were expected to, corrected by how far others were `off`."""
         alike = (job.arm, job.size)
-        return fmean(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, 0.0) * self._off()
+        return fmean(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, math.inf) * off
 
     def _off(self) -> float:
         """How many times as long as expected the runs so far have taken."""
-        expected = sum(len(seconds) * self.expected.get(alike, 0.0) for alike, seconds in self.taken.items())
-        return sum(map(sum, self.taken.values())) / expected if expected else 1.0
+        taken = {alike: seconds for alike, seconds in self.taken.items() if alike in self.expected}
+        expected = sum(len(seconds) * self.expected[alike] for alike, seconds in taken.items())
+        return sum(map(sum, taken.values())) / expected if expected else 1.0
 
     def _leave(self, job: Job) -> _UnderWay:
         self.left.pop(job.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,11 +41,13 @@ class ComparisonCallback:
 
 
 def in_words(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 20 min`."""
+    """`about 40 s`, `about 3 h 20 min`; in no figures where it is not known."""
+    if math.isinf(seconds):
+        return "an unknown time"
     if seconds < 90:
-        return f"{max(1, round(seconds))} s"
+        return f"about {max(1, round(seconds))} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+    return f"about {minutes} min" if minutes < 100 else f"about {minutes // 60} h {minutes % 60} min"
 
 
 class LiveTable(ComparisonCallback):
@@ -68,13 +71,13 @@ class LiveTable(ComparisonCallback):
 
     def begin(self, runs: int, seconds: float) -> None:
         self.runs = runs
-        self.line = self.bar.add_task("runs", total=runs, left=f"about {in_words(seconds)} left")
+        self.line = self.bar.add_task("runs", total=runs, left=f"{in_words(seconds)} left")
         if self.console.is_terminal:
             self.live = Live(self.bar, console=self.console, transient=True, refresh_per_second=4)
             self.live.start()
 
     def update(self, done: float, under_way: Sequence[str], seconds_left: float, known: Sequence[MeanSoFar]) -> None:
-        left = f"about {in_words(seconds_left)} left"
+        left = f"{in_words(seconds_left)} left"
         if self.live is not None:
             shown = escape(" · ".join(under_way[:2])) or "runs"
             self.bar.update(self.line, completed=int(done), description=shown, left=left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import signal
@@ -140,9 +141,10 @@ class _Comparing:
         if not pending:
             return []
         expected = self._expected(list(pending.values()))
-        todo = [replace(job, resumable=expected[job.arm, job.size] > _LONG) for job in pending.values()]
+        seconds = {key: expected.get((job.arm, job.size), math.inf) for key, job in pending.items()}
+        todo = [replace(job, resumable=seconds[key] > _LONG) for key, job in pending.items()]
         engine, at_once = self._engine(keep, len(todo))
-        total = sum(expected[job.arm, job.size] for job in todo) / at_once
+        total = sum(seconds.values()) / at_once
         self._tell_plan(len(jobs), len(todo), total)
         follower = Follower(self.store, self.plan.columns, self.plan.metrics, todo, expected, at_once, self.callback)
         self.callback.begin(len(todo), total)
@@ -166,15 +168,13 @@ class _Comparing:
         return Processes(self.folder, self.device, keep, count), count
 
     def _expected(self, jobs: Sequence[Job]) -> dict[Alike, float]:
-        """About how long a run of each arm and size takes, from one step of each."""
+        """About how long a run of each arm and size takes, from one step of each; only where that can be told."""
         expected: dict[Alike, float] = {}
         for alike, job in {(job.arm, job.size): job for job in jobs}.items():
             experiment = parse_experiment(dict(job.document))
-            try:
+            with suppress(WeftError):  # it diverges, which is said when it is run
                 seconds = seconds_per_run(experiment, job.base, self.shared, device=self.device, fold=job.fold_of())
-            except WeftError:  # it diverges, which is said when it is run
-                seconds = None
-            expected[alike] = seconds or 0.0
+                expected |= {} if seconds is None else {alike: seconds}
         return expected
 
     def _tell_plan(self, runs: int, pending: int, seconds: float) -> None:
@@ -183,7 +183,7 @@ class _Comparing:
         parts += [count(len(plan.sizes), "size")] if len(plan.sizes) > 1 else []
         parts += [count(plan.folds, "fold")] if plan.folds else []
         done = f", {runs - pending} of them done before" if runs > pending else ""
-        self.callback.note(f"{count(runs, 'run')} ({' × '.join(parts)}){done}: about {in_words(seconds)}")
+        self.callback.note(f"{count(runs, 'run')} ({' × '.join(parts)}){done}: {in_words(seconds)}")
         for sentence in (*plan.notes, what_can_be_decided(plan)):
             self.callback.note(sentence)
 

@@ -39,12 +39,12 @@ def seconds_per_run(
 ) -> float | None:
     """An estimate of the seconds of a whole run: its steps, evaluations and final measurement.
 
-    What the first of many runs makes for all (an encoder loaded, states of frozen layers) is not counted. None where
-    raw text is so long that only reading it would tell.
+    What the first of many runs makes for all (an encoder loaded, states of frozen layers) is not counted. None for raw
+    text, whose rows are known only when all of it is tokenized.
     """
-    prepared = prepare(experiment, base, device=device, shared=shared, fold=fold)
-    if prepared.unread:
+    if any(task.format is not None for task in experiment.tasks.values()):
         return None
+    prepared = prepare(experiment, base, device=device, shared=shared, fold=fold)
     data, network = prepared.complete()
     where = choose_device(device)
     hardware = Hardware(where, choose_precision(where, experiment.training.precision), (), Path())
