@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import tomllib
@@ -18,6 +19,9 @@ import pytest
 
 import weft
 from conftest import RunWeft, make_tiny_folder
+from weft.comparison.grid import read_grid
+from weft.comparison.jobs import list_jobs
+from weft.comparison.plan import expand
 from weft.comparison.progress import ComparisonCallback, MeanSoFar
 from weft.comparison.run import _command
 from weft.errors import ConfigError, WeftError
@@ -322,6 +326,24 @@ def test_models_stay_only_where_that_is_asked_for(grid: dict[str, Any], tmp_path
     assert len(kept) == models
     for model in kept:
         assert weft.load(model.parent, device="cpu").predict(["apple"])
+
+
+def test_an_encoder_or_tokenizer_that_was_written_anew_makes_other_runs(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")  # where a tokenizer is found, too, that is not beside the data
+    shutil.copytree(tmp_path / "tiny", "pieces")
+    scratch = {"tokenizer": "pieces", "num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
+    for encoder, file in (
+        ({"scratch": scratch}, Path("pieces/tokenizer.json")),
+        ({"from": "pieces"}, Path("pieces/model.safetensors")),
+    ):
+        plan = expand(read_grid({**grid, "base": {**grid["base"], "encoder": encoder}}))
+        before = [job.key for job in list_jobs(plan, "cpu")]
+        assert [job.key for job in list_jobs(plan, "cpu")] == before
+        file.write_bytes(file.read_bytes() + b" ")
+        assert not {job.key for job in list_jobs(plan, "cpu")} & set(before)
 
 
 def test_raw_text_is_learned_from_and_such_runs_can_go_on(grid: dict[str, Any], tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from weft.checkpoints.source import find_folder
 from weft.comparison.arms import Arm
 from weft.comparison.plan import GridPlan
 from weft.config.document import parse_experiment
@@ -20,6 +19,7 @@ from weft.config.experiment import Experiment
 from weft.corpus.files import corpus_files
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import WeftError
+from weft.training.prepare import source_folder
 from weft.training.task_data import Fold
 
 _DigestRows = Callable[[RowsInMemory], str]
@@ -94,12 +94,10 @@ def _digests(experiment: Experiment, base: Path, digest_rows: _DigestRows) -> It
             else:
                 digest = " ".join(map(_digest_of, _files(base / source)))
             yield f"tasks.{name}.{split}", digest
-    scratch = experiment.encoder.scratch
     try:
-        folder = find_folder(experiment.encoder.name, experiment.encoder.revision) if scratch is None else None
+        folder = source_folder(experiment, base)
     except WeftError:  # which is said when the arms are checked
         return
-    folder = folder or base / str(scratch and scratch.tokenizer)
     paths = sorted({path for pattern in _ENCODER_FILES for path in folder.glob(pattern)})
     yield "encoder", " ".join(f"{path.name}:{_digest_of(path)}" for path in paths)
 

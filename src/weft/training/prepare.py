@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from weft.checkpoints.source import find_folder
 from weft.config.experiment import Experiment
 from weft.corpus.files import corpus_files
 from weft.corpus.loading import CorpusLoader, corpus_faults
@@ -153,6 +154,16 @@ def load_source(experiment: Experiment, base: Path, verify: bool = True) -> Text
     choice = experiment.encoder
     if choice.scratch is None:
         return load_encoder(choice.name, revision=choice.revision, device="cpu", verify=verify)
+    tokenizer = Tokenizer.from_folder(source_folder(experiment, base))
+    torch.manual_seed(experiment.seed)
+    return TextEncoder(Encoder(choice.scratch.config(tokenizer.size)), tokenizer)
+
+
+def source_folder(experiment: Experiment, base: Path) -> Path:
+    """The folder of the encoder to begin with, or of the tokenizer of one from scratch."""
+    choice = experiment.encoder
+    if choice.scratch is None:
+        return find_folder(choice.name, choice.revision)
     named = Path(os.path.expanduser(choice.scratch.tokenizer))
     folder = next((folder for folder in (base / named, named) if folder.is_dir()), None)
     if folder is None:
@@ -160,9 +171,7 @@ def load_source(experiment: Experiment, base: Path, verify: bool = True) -> Text
             f"there is no folder {choice.scratch.tokenizer}, neither beside the data nor here; make one with: "
             "weft vocab FILE… --size 8000 --output FOLDER"
         )
-    tokenizer = Tokenizer.from_folder(folder)
-    torch.manual_seed(experiment.seed)
-    return TextEncoder(Encoder(choice.scratch.config(tokenizer.size)), tokenizer)
+    return folder
 
 
 def build_network(experiment: Experiment, targets: Mapping[str, FittedTarget], source: TextEncoder) -> Network:
