@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import weft
 from conftest import RunWeft, make_tiny_folder
 from weft.comparison.grid import read_grid
 from weft.comparison.jobs import list_jobs
 from weft.comparison.plan import expand
-from weft.comparison.progress import ComparisonCallback, MeanSoFar
-from weft.comparison.run import _command
+from weft.comparison.progress import ComparisonCallback, LiveTable, MeanSoFar
 from weft.errors import ConfigError, WeftError
 from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
@@ -210,11 +210,40 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_finished(
     assert table(tmp_path / "broken") == expected
 
 
-def test_the_command_to_go_on_has_all_that_was_said(tmp_path: Path) -> None:
-    command = _command(
-        Path("my grid.toml"), Path("out"), ["seeds=3"], True, {"--data": "d", "--jobs": 2, "--engine": None}
-    )
-    assert command == "weft compare 'my grid.toml' --output out --quick --set seeds=3 --data d --jobs 2"
+def test_the_command_to_go_on_has_all_that_was_said(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tomli_w
+
+    class Impatient(Silent):
+        def begin(self, runs: int, seconds: float) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    Path("my grid.toml").write_text(tomli_w.dumps(grid), encoding="utf-8")
+    for options, said in (
+        ({}, ""),
+        (
+            {"overrides": ["seeds=3"], "quick": True, "data": ".", "jobs": 2, "keep": "all", "device": "cpu"},
+            " --quick --set seeds=3 --data . --jobs 2 --keep all --device cpu",
+        ),
+    ):
+        with pytest.raises(Interrupted) as caught:
+            weft.compare("my grid.toml", "out", callback=Impatient(), **options)
+        assert f"weft compare 'my grid.toml' --output out{said}" in str(caught.value).splitlines()[-1]
+
+
+def test_any_folder_can_hold_a_comparison_but_a_file_is_refused_at_once(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Silent()
+    with pytest.raises(WeftError, match=r"cannot write .*test\.csv"):
+        weft.compare(grid, tmp_path / "test.csv", callback=watch, device="cpu")
+    assert watch.runs == []
+    monkeypatch.chdir(tmp_path)
+    run(grid, Path())
+    assert (tmp_path / "compare.html").exists()
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 @pytest.mark.slow
@@ -288,7 +317,7 @@ def test_a_run_that_cannot_be_finished_is_named_and_the_others_are_kept(grid: di
 def test_a_second_grid_on_the_same_folder_is_refused(grid: dict[str, Any], tmp_path: Path) -> None:
     from weft.training.lock import locked
 
-    with locked(tmp_path / "out.lock", "comparing"), pytest.raises(ConfigError, match="another process"):
+    with locked(tmp_path / "out" / "compare.lock", "comparing"), pytest.raises(ConfigError, match="another process"):
         run(grid, tmp_path / "out")
 
 
@@ -326,6 +355,30 @@ def test_models_stay_only_where_that_is_asked_for(grid: dict[str, Any], tmp_path
     assert len(kept) == models
     for model in kept:
         assert weft.load(model.parent, device="cpu").predict(["apple"])
+
+
+def test_a_best_model_that_cannot_be_made_is_said(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.comparison.worker import Worker
+
+    run(grid, tmp_path / "out")
+
+    def no_room(*_: object) -> None:
+        raise WeftError("the disk is full")
+
+    monkeypatch.setattr(Worker, "run", no_room)
+    with pytest.raises(WeftError, match=r"1 of 1 runs could not be finished, the first: .*: the disk is full"):
+        run(grid, tmp_path / "out", keep="best")
+
+
+def test_the_best_are_made_once_more_under_a_bar_of_their_own(grid: dict[str, Any], tmp_path: Path) -> None:
+    screen, before = io.StringIO(), sys.stdout
+    watch = LiveTable(Console(file=screen, force_terminal=True))
+    weft.compare(grid, tmp_path / "out", keep="best", callback=watch, device="cpu")
+    assert sys.stdout is before  # a bar that goes on would take all that is printed
+    assert "4/4" in screen.getvalue()
+    assert "1/1" in screen.getvalue()
 
 
 def test_an_encoder_or_tokenizer_that_was_written_anew_makes_other_runs(

@@ -55,14 +55,6 @@ class LiveTable(ComparisonCallback):
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False)
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=self.console,
-        )
         self.live: Live | None = None
         self.runs, self.told = 0, 0
 
@@ -70,7 +62,8 @@ class LiveTable(ComparisonCallback):
         self.console.print(escape(text), soft_wrap=True)
 
     def begin(self, runs: int, seconds: float) -> None:
-        self.runs = runs
+        self.end()  # of the runs before, where the best are made once more to be kept
+        self.runs, self.told, self.bar = runs, 0, _bar(self.console)
         self.line = self.bar.add_task("runs", total=runs, left=f"{in_words(seconds)} left")
         if self.console.is_terminal:
             self.live = Live(self.bar, console=self.console, transient=True, refresh_per_second=4)
@@ -89,6 +82,18 @@ class LiveTable(ComparisonCallback):
     def end(self) -> None:
         if self.live is not None:
             self.live.stop()
+            self.live = None
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        console=console,
+    )
 
 
 def known_table(known: Sequence[MeanSoFar]) -> Table:

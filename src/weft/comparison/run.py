@@ -78,9 +78,11 @@ def compare(
     name = "grid" if isinstance(grid, Mapping) else Path(grid).stem
     folder = Path(output) if output is not None else Path("comparisons") / name
     watch = callback or LiveTable()
-    options = {"--data": data, "--jobs": jobs, "--engine": None if engine == "local" else engine}
-    command = _command(grid, folder, overrides, quick, options | {"--keep": None if keep == "none" else keep})
-    with locked(folder.with_name(folder.name + ".lock"), f"comparing into {folder}"):
+    usual = {"--engine": "local", "--keep": "none", "--device": "auto"}
+    options = {"--data": data, "--jobs": jobs, "--engine": engine, "--keep": keep, "--device": device}
+    said = {option: value for option, value in options.items() if value != usual.get(option)}
+    command = _command(grid, folder, overrides, quick, said)
+    with locked(folder / "compare.lock", f"comparing into {folder}"):
         try:
             return _Comparing(plan, name, folder, engine, jobs, device, shared, watch).run(keep)
         except (Interrupted, KeyboardInterrupt) as error:
@@ -125,14 +127,15 @@ class _Comparing:
             (self.folder / "runs").rmdir()  # where nothing was to be kept
         record = build_record(self.plan, jobs, self.store, self.name)
         _write(self.folder, record)
+        if keep == "best" and not failures:
+            lower = {cell.task for cell in record.cells if cell.lower_is_better}
+            jobs = list(winners(self.plan, jobs, self.store, lower))
+            failures = self._finish(jobs, True)
         if failures:
             raise WeftError(
                 f"{len(failures)} of {len(jobs)} runs could not be finished, the first: {failures[0]}. What the others "
                 f"say is in {self.folder}; mend the cause and call it again"
             )
-        if keep == "best":
-            lower = {cell.task for cell in record.cells if cell.lower_is_better}
-            self._finish(list(winners(self.plan, jobs, self.store, lower)), True)
         return Comparison(self.folder, record)
 
     def _finish(self, jobs: Sequence[Job], keep: bool) -> list[str]:
@@ -211,5 +214,5 @@ def _command(
         return f"weft.compare(grid, {str(folder)!r}, …)"
     words = ["weft", "compare", os.fspath(grid), "--output", str(folder), *(["--quick"] if quick else [])]
     words += [word for change in overrides for word in ("--set", change)]
-    words += [str(word) for option, value in options.items() if value is not None for word in (option, value)]
+    words += [str(word) for option, value in options.items() for word in (option, value)]
     return shlex.join(words)
