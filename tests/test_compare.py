@@ -137,6 +137,23 @@ def test_a_finished_grid_answers_without_training(
     assert table(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize("kind", ["json", "safetensors"])
+def test_a_result_that_is_damaged_says_so_and_one_that_is_removed_is_made_again(
+    whole: Whole, tmp_path: Path, kind: str
+) -> None:
+    grid, expected = whole
+    run(grid, tmp_path / "out")
+    damaged = min((tmp_path / "out" / "results").glob(f"*.{kind}"))
+    damaged.write_bytes(b"{")
+    with pytest.raises(WeftError, match=f"{damaged.name} .*; remove it, and it is run again"):
+        run(grid, tmp_path / "out")
+    damaged.unlink()
+    watch = Silent()
+    weft.compare(grid, tmp_path / "out", callback=watch, device="cpu")
+    assert watch.runs == [1]
+    assert table(tmp_path / "out") == expected
+
+
 def test_only_what_changed_runs_again(grid: dict[str, Any], tmp_path: Path) -> None:
     run(grid, tmp_path / "out")
 

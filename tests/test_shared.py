@@ -12,9 +12,12 @@ import pytest
 import weft
 from shared_runs import CONFIGS, FOX, LONG, TAGS, Run, make_files, result, runner
 from weft.checkpoints.safetensors import digest, read_file
+from weft.data.dataset import StoredRows
+from weft.data.records import Example
 from weft.errors import ConfigError, DataError
 from weft.model.evaluate import measure_baselines
 from weft.spec import parse
+from weft.targets.tags import BioTarget, TagsTarget
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import shared as sharing
@@ -104,6 +107,16 @@ def test_baselines_are_those_of_a_runs_own_rows(files: Path) -> None:
     target = task.target().fit([row.gold for row in rows.train])
     for train, measured in ((rows.train, rows.test), (rows.test, rows.test), (rows.test, rows.train)):
         assert shared.baselines(target, train, measured) == measure_baselines(target, train, measured)
+
+
+def test_baselines_of_other_kinds_or_options_are_not_shared() -> None:
+    rows = [Example((text,), ((0, 3, "AB"[row % 2]),), row) for row, text in enumerate(("fox runs", "dog sits") * 4)]
+    golds = [row.gold for row in rows]
+    shared = Shared()
+    for target in (TagsTarget().fit(golds), BioTarget().fit(golds)):
+        assert shared.baselines(target, StoredRows(rows), rows) == measure_baselines(target, StoredRows(rows), rows)
+    shared.baselines(BioTarget(flat=False).fit(golds), StoredRows(rows), rows)
+    assert len(shared._baselines) == 3
 
 
 def test_faults_are_the_same_with_shared_rows(run: Run) -> None:

@@ -3,7 +3,7 @@
     OUTPUT/results/KEY.json           scores, seconds, parameters, baselines
     OUTPUT/results/KEY.safetensors    the outcomes of each task's rows: numbers, never a text
 
-A run is finished when its JSON is there, which is written last.
+A run is finished when both are there; the JSON is written last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.data.atomic import write_atomically
-from weft.errors import WeftError
+from weft.errors import CheckpointError, WeftError
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.file import read_outcomes, write_outcomes
 
@@ -43,7 +43,7 @@ class Store:
     folder: Path
 
     def __contains__(self, key: str) -> bool:
-        return self._json(key).exists()
+        return self._json(key).exists() and self._outcomes(key).exists()
 
     def write(self, key: str, result: RunResult, outcomes: Mapping[str, Outcomes]) -> None:
         """Keep a run."""
@@ -61,7 +61,10 @@ class Store:
 
     def outcomes(self, key: str) -> dict[str, Outcomes]:
         """The outcome of each row, by task."""
-        return read_outcomes(self._outcomes(key))
+        try:
+            return read_outcomes(self._outcomes(key))
+        except CheckpointError:
+            raise WeftError(f"{self._outcomes(key)} is damaged; remove it, and it is run again") from None
 
     def _json(self, key: str) -> Path:
         return self.folder / "results" / f"{key}.json"

@@ -179,7 +179,8 @@ class _VariantRuns:
     def _classes(self) -> Iterator[tuple[str, ClassDifference]]:
         """How each label fares, for looking at: no verdicts, which so many of them would not bear."""
         own, base = self.pair
-        for label, scores in own.class_scores.items():
+        # Not kept, as the base's are: those of every cell of a large table, label by label, would fill the memory.
+        for label, scores in RunScores.per_class(own.outcomes(own.seeds), own.resamples).items():
             if label in base.class_scores:
                 found = paired_difference(scores, base.class_scores[label], own.resamples)
                 mean = float(np.mean(scores.points))

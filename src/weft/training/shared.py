@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -73,7 +72,7 @@ class Shared:
 
     def baselines(self, target: FittedTarget, train: Dataset, rows: Sequence[Example]) -> Baselines:
         """What `measure_baselines` gives."""
-        key = (json.dumps(target.to_dict(), sort_keys=True), tuple(train), tuple(rows))
+        key = (type(target), repr(target), tuple(train), tuple(rows))  # a repr has the options, which `to_dict` lacks
         if key not in self._baselines:
             self._baselines[key] = measure_baselines(target, train, rows)
         return self._baselines[key]
