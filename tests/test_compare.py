@@ -27,6 +27,7 @@ from weft.comparison.progress import ComparisonCallback, LiveTable, MeanSoFar
 from weft.errors import ConfigError, WeftError
 from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
+from weft.training.shared import Shared
 
 PLANTED = "zanzibar"  # in every text, and nowhere else
 Whole = tuple[dict[str, Any], list[dict[str, str]]]
@@ -284,6 +285,21 @@ def test_several_processes_give_the_same_table_and_survive_the_loss_of_one(
     run(grid, tmp_path / "two", jobs=2)
     assert len(started) == 3
     assert table(tmp_path / "two") == expected
+
+
+def test_a_single_run_has_as_many_cores_as_it_had_beside_others(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.comparison import processes
+    from weft.comparison.run import _Comparing
+
+    monkeypatch.setattr(processes, "available_cores", lambda: 8)
+    comparing = _Comparing(
+        expand(read_grid(grid)), "grid", tmp_path / "out", "local", 2, "cpu", Shared(), ComparisonCallback()
+    )
+    engine, at_once = comparing._engine(True, 1)
+    assert isinstance(engine, processes.Processes)
+    assert (engine.arguments[3], at_once) == (4, 1)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ class Job:
     folds: int | None
     document: Mapping[str, Any] = field(repr=False)  # the whole config of this run
     base: Path  # the folder of its files
-    key: str  # equal for runs that cannot but give the same
+    key: str  # equal for runs that give the same, but for rounding with another number of cores
     resumable: bool = True  # whether it writes states down on the way, which short ones had better not
 
     def fold_of(self) -> Fold | None:

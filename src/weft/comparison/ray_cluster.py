@@ -59,8 +59,10 @@ class RayCluster(Engine):
 
     def _run(self, waiting: deque[Job], listener: Listener) -> None:
         cores = int(self.ray.cluster_resources().get("CPU", 1))
-        count = min(self.count or cores, len(waiting), cores)
-        threads = max(1, cores // max(1, count))
+        count = min(self.count or cores, cores)
+        threads = max(
+            1, cores // max(1, count)
+        )  # however few runs are left: with more, a run would round in another way
         actor = self.ray.remote(num_cpus=threads)(_Actor)
         under_way: dict[Any, tuple[Any, Job]] = {}
 
@@ -71,7 +73,7 @@ class RayCluster(Engine):
                 under_way[member.run.remote(job)] = (member, job)
 
         with Interruption(listener.interrupted) as interruption:
-            for _ in range(count):
+            for _ in range(min(count, len(waiting))):
                 give(actor.remote(*self.arguments, threads))
             while under_way:
                 done, _ = self.ray.wait(list(under_way), num_returns=1, timeout=_LOOK)

@@ -163,12 +163,13 @@ class _Comparing:
             from weft.comparison.ray_cluster import RayCluster
 
             return RayCluster(self.folder, self.device, keep, self.at_once), self.at_once or 1
-        count = min(self.at_once or 1, runs)
+        count = self.at_once or 1
         if count == 1:
             return Here(Worker(self.folder, self.device, keep, self.shared)), 1
         from weft.comparison.processes import Processes
 
-        return Processes(self.folder, self.device, keep, count), count
+        # Also for a single run, which with more cores than the others would round, and so learn, in another way.
+        return Processes(self.folder, self.device, keep, count), min(count, runs)
 
     def _expected(self, jobs: Sequence[Job]) -> dict[Alike, float]:
         """About how long a run of each arm and size takes, from one step of each; only where that can be told."""
