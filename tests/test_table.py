@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,13 @@ def table(metric: str = "accuracy", **arms: dict[int, Any]) -> dict[str, CellRec
         together=False,
     )
     return {cell.variant: cell for cell in build_cells(plan, runs)}
+
+
+def test_a_label_that_some_seeds_have_not_learned_is_left_out_of_the_labels() -> None:
+    rare = {seed: labels(0.7, seed) for seed in range(3)}
+    rare[0] = replace(rare[0], labels=("no", "yes", "rare"))
+    for arms in ({"plain": rare, "good": rare}, {"plain": rare, "good": dict(reversed(rare.items()))}):
+        assert list(table(**arms)["good"].per_class) == ["no", "yes"]
 
 
 def test_a_large_difference_in_every_seed_is_better_or_worse() -> None:

@@ -57,12 +57,13 @@ class RunScores:
 
     @classmethod
     def per_class(cls, runs: Sequence[Measured], resamples: Resamples) -> dict[str, Self]:
-        """Label -> the F1 of that label alone; empty where there are no labels."""
+        """Label -> the F1 of that label alone, of those that all runs have learned; empty where there are no labels."""
         points = [run.per_class() for run in runs]
         draws = [run.per_class(resamples.rows) for run in runs]
         return {
             label: cls(np.array([run[label][0] for run in points]), np.stack([run[label] for run in draws]))
             for label in points[0]
+            if all(label in run for run in points)  # the rows of a seed may lack one that no test row has either
         }
 
     def minus(self, other: RunScores) -> RunScores:
