@@ -15,6 +15,7 @@ from weft.checkpoints.safetensors import digest, read_file
 from weft.data.dataset import StoredRows
 from weft.data.records import Example
 from weft.errors import ConfigError, DataError
+from weft.metrics.outcomes.file import OUTCOMES, read_outcomes
 from weft.model.evaluate import measure_baselines
 from weft.spec import parse
 from weft.targets.tags import BioTarget, TagsTarget
@@ -198,6 +199,19 @@ def test_a_fold_without_an_answer_to_a_task_is_a_fault_and_never_measured_on_dev
     assert set(found) == {
         "tasks.few.train: rows.csv: none of the rows of a fold has an answer; ask for fewer than 12 folds"
     }
+
+
+def test_outcomes_of_all_folds_call_a_label_the_same(run: Run, files: Path) -> None:
+    lines = (files / "rows.csv").read_text(encoding="utf-8").splitlines()
+    long = "a label of more than forty characters, so perhaps a text"
+    labels = [("none", "some", "few", f'"{long}"')[3 if row in (4, 20, 33) else row % 3] for row in range(48)]
+    texts = [line.split(",")[0] for line in lines[1:]]
+    rows = [f"{text},{label}" for text, label in zip(texts, labels, strict=True)]
+    (files / "rows.csv").write_text("\n".join(["text,long", *rows]) + "\n", encoding="utf-8")
+    task = {key: value for key, value in LONG.items() if key != "test"}
+    outputs = [run({"tasks": {"long": {**task, "dev": 0.2}}}, fold=Fold(5, index)) for index in range(5)]
+    seen = {read_outcomes(output / OUTCOMES)["long"].labels for output in outputs}
+    assert seen == {(long, "few", "none", "some")}  # which every fold would have hidden that answers one of its three
 
 
 def test_a_run_reports_on_the_rows_of_its_fold(run: Run) -> None:

@@ -65,6 +65,7 @@ def evaluate(
     *,
     targets: Mapping[str, FittedTarget] | None = None,
     scored: Iterable[ScoredWindow] | None = None,
+    names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, TaskResult]:
     """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder.
 
@@ -72,6 +73,8 @@ def evaluate(
         intervals: whether to give intervals and what else only a report shows.
         targets: decide instead of the network's own.
         scored: what `score_rows` gives for these rows, where that is known already.
+        names: by task, what outcomes call the labels that could be texts, where more is known than the network has
+            learned from.
     """
     targets = network.targets if targets is None else targets
     for task, examples in rows.items():
@@ -83,17 +86,24 @@ def evaluate(
     for task, examples in rows.items():
         measures = targets[task].measure([row.gold for row in examples], predictions[task], intervals)
         result = TaskResult(network.metric(task), len(examples), measures)
-        results[task] = _with_rows(result, targets[task], examples, predictions[task]) if intervals else result
+        if intervals:
+            hidden = (names or {}).get(task, hidden_names(targets[task]))
+            result = _with_rows(result, targets[task], examples, predictions[task], hidden)
+        results[task] = result
     return results
 
 
 def _with_rows(
-    result: TaskResult, target: FittedTarget, examples: Sequence[Example], predictions: Sequence[Prediction]
+    result: TaskResult,
+    target: FittedTarget,
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    names: Mapping[str, str],
 ) -> TaskResult:
     """The result with what is known of single rows; no label that could be a text is in it."""
     sections = report_sections(target, examples, predictions, result.measures)
     outcomes = target.outcomes([row.gold for row in examples], predictions, [row.line for row in examples])
-    return replace(result, sections=tuple(sections), outcomes=outcomes.with_labels(_hidden(target)))
+    return replace(result, sections=tuple(sections), outcomes=outcomes.with_labels(names))
 
 
 def score_rows(
@@ -142,10 +152,10 @@ def report_sections(
     """What a report shows of a task: what its kind gives, and lines of wrong rows; no label that could be a text."""
     mistakes = [target.find_mistake(row.gold, answer) for row, answer in zip(examples, predictions, strict=True)]
     sections = [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
-    return [section.with_labels(_hidden(target)) for section in sections]
+    return [section.with_labels(hidden_names(target)) for section in sections]
 
 
-def _hidden(target: FittedTarget) -> dict[str, str]:
+def hidden_names(target: FittedTarget) -> dict[str, str]:
     """Other names for the labels that could be texts."""
     counts = dict(zip(target.labels, target.label_counts, strict=False))  # a kind may not have counted
     return hidden_labels(counts, target.target.labels)

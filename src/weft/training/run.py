@@ -24,7 +24,7 @@ from weft.data.records import Example
 from weft.errors import ConfigError, WeftError
 from weft.metrics.outcomes.file import OUTCOMES, write_outcomes
 from weft.model.devices import Device, choose_device
-from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, measure_baselines
+from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, hidden_names, measure_baselines
 from weft.model.folder import save_network
 from weft.model.model import Model
 from weft.model.network import Network
@@ -170,6 +170,10 @@ class Run:
             prepared = prepare(experiment, base, device=device, cache=cache, reading=reading, shared=shared, fold=fold)
             self.data, self.network = prepared.complete()
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
+            self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
+                name: hidden_names(experiment.tasks[name].target().fit([row.gold for row in splits["train"].rows]))
+                for name, splits in prepared.rows.files.items()
+            }
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.hardware = choose_hardware(experiment, device, self.folder)
             self.network.to(self.hardware.device)
@@ -271,12 +275,16 @@ class Run:
         """Each task's result on its test rows; on dev rows without the thresholds that were fitted to these."""
         rows = {name: splits.report for name, splits in self.data.items()}
         plain = {name: target.without_thresholds() for name, target in network.targets.items()}
-        results = evaluate(network, {name: examples for name, (part, examples) in rows.items() if part == "test"})
+        test = {name: examples for name, (part, examples) in rows.items() if part == "test"}
+        results = evaluate(network, test, names=self.label_names)
         dev = {name: examples for name, (part, examples) in rows.items() if part == "dev"}
         known = [window for window in scored or () if window[0] in dev]
         names = {name for name, _, _ in known}
-        results |= evaluate(network, {name: dev[name] for name in names}, targets=plain, scored=known)
-        results |= evaluate(network, {name: dev[name] for name in dev if name not in names}, targets=plain)
+        results |= evaluate(
+            network, {name: dev[name] for name in names}, targets=plain, scored=known, names=self.label_names
+        )
+        others = {name: dev[name] for name in dev if name not in names}
+        results |= evaluate(network, others, targets=plain, names=self.label_names)
         if not self.experiment.training.baselines:
             return {name: results[name] for name in rows}
         return {
