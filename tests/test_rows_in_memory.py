@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import weft
 from recorder import Place, Recorder, interrupt_after
 from weft.checks.run import run_checks
 from weft.config.document import parse_experiment, read_experiment
+from weft.data.tables import RowsInMemory
 from weft.errors import ConfigError, WeftError
 from weft.training.interrupt import Interrupted
 from weft.training.prepare import prepare
@@ -206,3 +208,11 @@ def test_rows_stand_in_no_config_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read_experiment(tmp_path / "run.toml")
     assert str(caught.value) == "tasks.t.train: write the name of a file; received a list of 2"
+
+
+def test_rows_that_are_sent_to_a_process_again_are_held_once() -> None:
+    rows, others = RowsInMemory([{"text": "fox"}]), RowsInMemory([{"text": "fox"}])
+    received = [pickle.loads(pickle.dumps(sent)) for sent in (rows, rows, others)]
+    assert received[0] is received[1]
+    assert received[0].rows == rows.rows
+    assert received[2] != received[0]

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,17 +40,29 @@ class RowsInMemory:
     """Rows that a config holds instead of the name of a file; equal where they are the same object.
 
     A plain class, whose `repr` shows nothing of them: they are users' texts. They can be gone through again and again,
-    also where an iterator gave them.
+    also where an iterator gave them. A process that they are sent to again and again, with every run of a comparison,
+    holds them once.
     """
 
-    def __init__(self, rows: Table | Frame | Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Table | Frame | Iterable[Mapping[str, Any]], name: str | None = None) -> None:
         self.rows = list(rows) if isinstance(rows, Iterator) else rows
+        self.name = name or uuid4().hex  # by which another process knows them again
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.rows, self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowsInMemory) and other.rows is self.rows
 
     def __hash__(self) -> int:
         return id(self.rows)
+
+
+_known: WeakValueDictionary[str, RowsInMemory] = WeakValueDictionary()  # that were sent to this process
+
+
+def _received(rows: Any, name: str) -> RowsInMemory:
+    return _known.setdefault(name, RowsInMemory(rows, name))
 
 
 def are_rows(value: object) -> bool:
