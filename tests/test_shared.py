@@ -163,12 +163,13 @@ def test_a_run_that_need_not_go_on_writes_nothing_on_the_way_and_gives_the_same(
 
 
 def test_every_row_is_tested_in_one_fold_and_never_learned_from_there(files: Path) -> None:
-    tasks = {name: parse(Task, task) for name, task in {"fox": FOX, "long": LONG}.items()}
+    spelled = {**LONG, "train": "./rows.csv"}  # the same file
+    tasks = {name: parse(Task, task) for name, task in {"fox": FOX, "long": spelled}.items()}
     tested: list[int] = []
     for index in range(4):
         data = load_data(tasks, files, 5, fold=Fold(4, index))
         lines = {name: [{row.line for row in part} for part in vars(splits).values()] for name, splits in data.items()}
-        assert lines["fox"][2] == lines["long"][2]  # no task learns from what another is tested on
+        assert lines["fox"][1:] == lines["long"][1:]  # no task learns from what another is chosen by or tested on
         for train, dev, test in lines.values():
             assert len(train) + len(dev) + len(test) == len(train | dev | test) == 48
         tested += lines["fox"][2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
     groups: dict[tuple[Any, float], list[str]] = {}
     for name in train:
         if (share := tasks[name].dev_share) is not None:
-            groups.setdefault((tasks[name].train, share), []).append(name)
+            groups.setdefault((_one_file(tasks[name]), share), []).append(name)
     held_out_of: dict[str, set[int]] = {}
     for (_, share), names in groups.items():
         lines, texts, strata = _rows_of_file({name: tasks[name] for name in names}, train)
@@ -43,7 +44,7 @@ def fold_lines(
     """
     groups: dict[Any, list[str]] = {}
     for name in train:
-        groups.setdefault(tasks[name].train, []).append(name)
+        groups.setdefault(_one_file(tasks[name]), []).append(name)
     folds_of: dict[str, list[set[int]]] = {}
     faults: list[Fault] = []
     for names in groups.values():
@@ -58,6 +59,11 @@ def fold_lines(
     if faults:
         raise ConfigError(*faults)
     return folds_of
+
+
+def _one_file(task: Task) -> Hashable:
+    """Equal for tasks that learn from the same file, however each spells its name, or from the same rows."""
+    return os.path.normcase(os.path.normpath(task.train)) if isinstance(task.train, str) else task.train
 
 
 def _few_texts(different: int, folds: int) -> str:
