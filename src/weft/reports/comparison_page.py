@@ -100,8 +100,8 @@ def _intervals(record: ComparisonRecord) -> str:
         return "Intervals hold for other rows of the same kind. They say nothing about another seed."
     resamples = f"{record.resamples:,} " if record.resamples else ""
     return (
-        f"Intervals hold for other seeds and other rows of the same kind: {resamples}resamples of both at once, the"
-        " same for all variants, so that a difference is taken seed by seed and row by row."
+        f"Intervals hold for other seeds and other rows of the same kind: {resamples}resamples of the rows, the same"
+        " for all runs, and the spread between seeds. A difference is taken seed by seed and row by row."
     )
 
 

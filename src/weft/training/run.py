@@ -240,7 +240,8 @@ class Run:
 
     def finish(self, state: TrainingState) -> Network:
         """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
-        self.callback.note("measuring the chosen weights, with intervals and baselines")
+        beside = "intervals and baselines" if self.experiment.training.baselines else "intervals"
+        self.callback.note(f"measuring the chosen weights, with {beside}")
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
         record = self._record(state, results, network)

@@ -119,7 +119,8 @@ def _check_parts(name: str, task: Task, parts: Mapping[str, SplitRows], faults: 
         return
     target = task.target()
     if len({target.key(row.gold) for row in train.rows}) < 2:
-        same = f"all {count_rows(train.rows)} have the same answer, so there is nothing to learn"
+        rows = f"all {count_rows(train.rows)} have" if len(train.rows) > 1 else "there is one row, so all have"
+        same = f"{rows} the same answer, and there is nothing to learn"
         faults.add(train.path, train.locate(f"{same}; check the column of the answer"), DataError)
     dev = parts.get("dev")
     if dev is not None and dev.complete and not dev.rows:
