@@ -503,6 +503,29 @@ def test_rows_in_memory_are_compared_and_known_by_what_they_hold(grid: dict[str,
     assert runs_made() == [4]
 
 
-def test_jobs_below_one_are_refused(grid: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="at least 1"):
-        run(grid, tmp_path / "out", jobs=0)
+def test_options_that_are_not_possible_are_refused_all_at_once(grid: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        weft.compare(grid, jobs=0, engine="rai", keep="some")  # type: ignore[arg-type]
+    dict_needs, jobs, engine, keep = caught.value.faults
+    assert "say where to" in dict_needs
+    assert "at least 1" in jobs
+    assert "local, ray" in engine
+    assert "none, best, all" in keep
+    with pytest.raises(ConfigError, match="but this is a list"):
+        weft.compare([grid])  # type: ignore[arg-type]
+
+
+def test_axes_may_stand_without_quotes(grid: dict[str, Any]) -> None:
+    text = "[axes]\ntraining.learning_rate = [1e-5, 1e-4]\n'training.epochs' = [1]\n"
+    axes = read_grid({"base": grid["base"], **tomllib.loads(text)}).axes
+    assert axes == {"training.learning_rate": [1e-5, 1e-4], "training.epochs": [1]}
+
+
+def test_no_file_is_overwritten_by_a_variant(grid: dict[str, Any], tmp_path: Path, run_weft: RunWeft) -> None:
+    import tomli_w
+
+    (tmp_path / "grid.toml").write_text(tomli_w.dumps(grid), encoding="utf-8")
+    code, _, err = run_weft("compare", tmp_path / "grid.toml", "--use", "fast", "--output", tmp_path / "grid.toml")
+    assert code == 1
+    assert "exists already" in err
+    assert tomllib.loads((tmp_path / "grid.toml").read_text(encoding="utf-8")) == grid

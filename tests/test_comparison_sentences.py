@@ -36,7 +36,7 @@ def test_equivalent_names_the_region_that_the_interval_lies_in() -> None:
         ({}, "more seeds or more rows to test on may tell"),
         ({"p_seeds": 0.01, "p_rows": 0.2}, "more rows to test on may tell"),
         ({"p_seeds": 0.2, "p_rows": 0.01}, "more seeds may tell"),
-        ({"seeds": 5}, "5 seeds can show neither in a table of this size: it takes 6"),
+        ({"seeds": 5}, "5 seeds are too few for a verdict in a table of this size: it takes 6"),
     ],
 )
 def test_cannot_tell_says_what_would(changes: dict[str, object], wanted: str) -> None:

@@ -53,7 +53,7 @@ def test_the_time_left_goes_down_with_every_step() -> None:
     assert follower.seconds_left == 60
     follower.started(JOBS[1])
     follower.progress(JOBS[1], 0.5)
-    assert follower.seconds_left == 50
+    assert follower.seconds_left == 60 - 0.95 * 10
     follower.failed(JOBS[1], "it cannot be")
     assert follower.seconds_left == 40
     assert follower.failures == [(JOBS[1], "it cannot be")]

@@ -287,7 +287,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a metric of one task": ({"metric": {"fox": "pearson"}}, ["metric.fox: 'pearson' is not one of: "]),
     "a metric of a task that is not there": (
         {"metric": {"fx": "accuracy"}},
-        ["metric: names a task that is not there; did you mean 'fox'?"],
+        ["metric: names a task that is not there; the tasks are: fox, long, rest; did you mean 'fox'?"],
     ),
     "a base that is not there": ({"base": "bas.toml"}, ["base: there is no config file"]),
     "a base that is no TOML": ({"base": "rows.csv"}, ["base: "]),

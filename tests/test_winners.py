@@ -26,7 +26,7 @@ def chosen(lower_is_better: tuple[str, ...]) -> list[tuple[str, int]]:
             return self[key]
 
     plan = SimpleNamespace(metrics={"t": "m"}, columns=[Column("t", arm, arm) for arm in ("a", "b")], sizes=(None,))
-    return [(job.arm, job.seed) for job in winners(cast(Any, plan), jobs, cast(Any, Known(found)), lower_is_better)]
+    return [(job.arm, job.seed) for _, job in winners(cast(Any, plan), jobs, cast(Any, Known(found)), lower_is_better)]
 
 
 def test_the_seed_is_chosen_by_the_dev_rows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,10 +16,10 @@ def compare(
     file: Annotated[Path, typer.Argument(help="The grid: a base config and its variants, as a TOML file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder to make [default: comparisons/NAME]; with --use a file."),
+        typer.Option("--output", "-o", help="Folder to make (comparisons/NAME if unset); with --use a file."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only see it run: at most 3 seeds and 200 rows per task, no verdicts.")
+        bool, typer.Option("--quick", help="Only see it run: at most 3 seeds, 200 rows per task.")
     ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once, sharing the cores.")] = None,
     engine: Annotated[
@@ -74,12 +75,17 @@ def compare(
 
 def _write_config(grid: Path, name: str, overrides: Sequence[str], data: Path | None, output: Path | None) -> None:
     """A variant's config as a file, or on standard output."""
+    from weft.cli.screen import console
     from weft.cli.screen import output as screen
     from weft.comparison.run import variant_toml
     from weft.data.atomic import write_atomically
+    from weft.errors import ConfigError
 
+    if output is not None and output.exists():
+        raise ConfigError(f"{output} exists already; name another file with --output")
     text = variant_toml(grid, name, overrides=overrides, data=data)
     if output is None:
         screen.out(text, highlight=False, end="")
     else:
         write_atomically(output, lambda path: path.write_text(text, encoding="utf-8"))
+        console.print(f"Next: weft train {shlex.quote(str(output))}", markup=False, soft_wrap=True)

@@ -51,7 +51,7 @@ def choose_metrics(arms: CheckedArms, asked: str | Mapping[str, str] | None, fau
     for name in wanted:
         if name not in first and arms:
             near = nearest(name, first)
-            faults.add(Fault("metric", f"names a task that is not there{near}; the tasks are: {', '.join(first)}"))
+            faults.add(Fault("metric", f"names a task that is not there; the tasks are: {', '.join(first)}{near}"))
     metrics = {}
     for name, task in first.items():
         own = task.metric or task.target().default_metric

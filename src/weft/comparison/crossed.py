@@ -118,9 +118,9 @@ def paired_difference(
     gain = base.minus(scores) if lower_is_better else scores.minus(base)
     scale = Scale.of(base, lower_is_better)
     moved = spread(gain, resamples, scale)
-    mean = float(gain.points.mean())
+    mean, widest = float(gain.points.mean()), scale.most - scale.least  # no difference is larger
     return PairedDifference(
-        *(mean, mean - moved.reach, mean + moved.reach),
+        *(mean, max(mean - moved.reach, -widest), min(mean + moved.reach, widest)),
         p_seeds=sign_flip_p(gain.points),
         p_crossed=moved.p_of(mean),
         p_rows=_share_beyond_zero(gain.draws.mean(axis=0)),

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from weft.comparison.arms import Column
 from weft.comparison.engine import Listener
@@ -16,6 +16,7 @@ from weft.comparison.progress import ComparisonCallback, MeanSoFar
 from weft.comparison.store import Store
 from weft.comparison.worker import FinishedRun
 
+_LEARNING = 0.95  # of a run; it is done when its result is kept, and not before
 Alike = tuple[str, int | None]  # runs of one arm and size take about the same time
 
 
@@ -60,7 +61,7 @@ class Follower(Listener):
         self._tell()
 
     def progress(self, job: Job, part: float) -> None:
-        self.under_way[job.key].part = part
+        self.under_way[job.key].part = _LEARNING * part  # the rest is measuring
         self._tell()
 
     def finished(self, job: Job, run: FinishedRun) -> None:
@@ -100,7 +101,7 @@ class Follower(Listener):
     def _seconds(self, job: Job, off: float) -> float:
         """What such runs have taken, else what they were expected to, corrected by how far others were `off`."""
         alike = (job.arm, job.size)
-        return fmean(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, math.inf) * off
+        return median(self.taken[alike]) if self.taken.get(alike) else self.expected.get(alike, math.inf) * off
 
     def _off(self) -> float:
         """How many times as long as expected the runs so far have taken."""

@@ -58,6 +58,16 @@ def _different(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def _flat(value: Any, prefix: str = "") -> Any:
+    """Axes by dotted keys, also where these stand without quotes and TOML has made tables of them."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        flat |= _flat(inner, f"{prefix}{key}.") if isinstance(inner, Mapping) else {f"{prefix}{key}": inner}
+    return flat
+
+
 class Grid(Spec):
     """One comparison as its file describes it, with the base config read."""
 
@@ -65,7 +75,9 @@ class Grid(Spec):
     """The config that variants change: a TOML file beside the grid file, or a table of its shape."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """What each changes, in the config's own shape; the first is what the others are held against."""
-    axes: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+    axes: Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], BeforeValidator(_flat)] = Field(
+        default_factory=dict
+    )
     """Dotted keys with the values to try: every combination is a variant, the first values what it is held against."""
     together: bool = False
     """Instead of variants: each task alone, every pair, and all together."""

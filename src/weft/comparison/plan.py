@@ -168,6 +168,6 @@ def variant_config(plan: GridPlan, name: str) -> str:
     arms = {arm.name: arm for arm in plan.arms}
     if name not in arms:
         raise ConfigError(
-            f"there is no variant {name[:80]!r}{nearest(name, arms)}; the variants are: {', '.join(arms)}"
+            f"there is no variant {name[:80]!r}; the variants are: {', '.join(arms)}{nearest(name, arms)}"
         )
     return tomli_w.dumps({"data": str(plan.base_folder), **arms[name].at(plan.seeds[0])})

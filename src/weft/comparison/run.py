@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from weft.comparison.engine import Engine, Here
 from weft.comparison.follower import Alike, Follower
@@ -62,8 +62,9 @@ def compare(
 
     Args:
         grid: a TOML file, or the same as a dict.
-        output: the folder of results, tables and pages; by default `comparisons/` and the name of the file.
-        overrides: `key=value` changes to the base config, for all variants.
+        output: the folder of results, tables and pages; by default `comparisons/` and the name of the file, with
+            `-quick` after it for a quick look. A dict has no name, so it needs one.
+        overrides: `key=value` changes to the grid, for example `seeds=10` or `base.training.epochs=5`.
         data: the folder of the tasks' files.
         quick: few seeds and rows, to see it run; marked as such everywhere.
         jobs: runs at once; 1 by default, and with Ray as many as the cluster has cores.
@@ -71,12 +72,11 @@ def compare(
         keep: which trained models stay: none, the best for each task, or all.
         callback: sees the grid; a live table on standard error by default.
     """
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"jobs is {jobs}, but there must be at least 1 run at a time")
+    _check_options(grid, output, jobs, engine, keep)
     shared = Shared()
     plan = expand(read_grid(grid, overrides), data, quick=quick, device=device, shared=shared)
     name = "grid" if isinstance(grid, Mapping) else Path(grid).stem
-    folder = Path(output) if output is not None else Path("comparisons") / name
+    folder = Path(output) if output is not None else Path("comparisons") / (name + "-quick" * quick)
     watch = callback or LiveTable()
     usual = {"--engine": "local", "--keep": "none", "--device": "auto"}
     options = {"--data": data, "--jobs": jobs, "--engine": engine, "--keep": keep, "--device": device}
@@ -90,6 +90,22 @@ def compare(
             raise Interrupted(folder, command, stopped) from None
         finally:
             watch.end()
+
+
+def _check_options(grid: object, output: object, jobs: int | None, engine: str, keep: str) -> None:
+    """Raise with everything that is wrong with the options of a call from Python."""
+    faults = []
+    if not isinstance(grid, str | os.PathLike | Mapping):
+        faults.append(f"a grid is a TOML file or the same as a dict, but this is a {type(grid).__name__}")
+    if isinstance(grid, Mapping) and output is None:
+        faults.append("a grid that is a dict has no name; say where to, as in weft.compare(grid, 'comparisons/mine')")
+    if jobs is not None and jobs < 1:
+        faults.append(f"jobs is {jobs}, but there must be at least 1 run at a time")
+    for option, value, allowed in (("engine", engine, get_args(EngineName)), ("keep", keep, get_args(Keep))):
+        if value not in allowed:
+            faults.append(f"{option} {str(value)[:40]!r} is not one of: {', '.join(allowed)}")
+    if faults:
+        raise ConfigError(*faults)
 
 
 def variant_toml(
@@ -129,8 +145,12 @@ class _Comparing:
         _write(self.folder, record)
         if keep == "best" and not failures:
             lower = {cell.task for cell in record.cells if cell.lower_is_better}
-            jobs = list(winners(self.plan, jobs, self.store, lower))
+            best = dict(winners(self.plan, jobs, self.store, lower))
+            self.callback.note("the best model of each task is trained once more, to be kept")
+            jobs = list(best.values())
             failures = self._finish(jobs, True)
+            for task, job in best.items():
+                self.callback.note(f"best for {task}: {job.name}, in {run_folder(self.folder, job)}")
         if failures:
             raise WeftError(
                 f"{len(failures)} of {len(jobs)} runs could not be finished, the first: {failures[0]}. What the others "
@@ -187,7 +207,9 @@ class _Comparing:
         parts += [count(len(plan.sizes), "size")] if len(plan.sizes) > 1 else []
         parts += [count(plan.folds, "fold")] if plan.folds else []
         done = f", {runs - pending} of them done before" if runs > pending else ""
-        self.callback.note(f"{count(runs, 'run')} ({' × '.join(parts)}){done}: {in_words(seconds)}")
+        self.callback.note(
+            f"{'quick look: ' * plan.quick}{count(runs, 'run')} ({' × '.join(parts)}){done}: {in_words(seconds)}"
+        )
         for sentence in (*plan.notes, what_can_be_decided(plan)):
             self.callback.note(sentence)
 

@@ -10,8 +10,10 @@ from weft.comparison.plan import GridPlan
 from weft.comparison.store import Store
 
 
-def winners(plan: GridPlan, jobs: Sequence[Job], store: Store, lower_is_better: Collection[str]) -> Iterator[Job]:
-    """One run for each task, at the largest size; `lower_is_better` names tasks whose metric is a cost.
+def winners(
+    plan: GridPlan, jobs: Sequence[Job], store: Store, lower_is_better: Collection[str]
+) -> Iterator[tuple[str, Job]]:
+    """Each task with one run, at the largest size; `lower_is_better` names tasks whose metric is a cost.
 
     The variant is chosen by its mean on the rows that are compared, the seed by the dev rows, which no verdict is on.
     """
@@ -26,4 +28,4 @@ def winners(plan: GridPlan, jobs: Sequence[Job], store: Store, lower_is_better: 
         means = {arm: fmean(scores) for arm, scores in values.items() if scores}
         if means:
             best = max(means, key=means.__getitem__)
-            yield max((job for job in runs if job.arm == best), key=lambda job: store.result(job.key).dev)
+            yield task, max((job for job in runs if job.arm == best), key=lambda job: store.result(job.key).dev)

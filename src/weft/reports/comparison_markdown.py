@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from weft.reports.card import code, escaped
 from weft.reports.comparison_record import CellRecord, ComparisonRecord
-from weft.reports.comparison_sentences import amount, amounts, cautions, decidable, p_words, sentences, unit
+from weft.reports.comparison_sentences import amount, amounts, cautions, decidable, most_seeds, p_words, sentences, unit
+from weft.reports.record import BASELINES
 from weft.reports.summary import interval_in_words, number
 from weft.reports.svg import FORBIDDEN
 
 READING = (
     "The difference is that to the first variant, over the same seeds and the same rows; above 0 is better, whichever"
-    " way the metric counts. Intervals are 95 % intervals over seeds and rows at once; p is corrected for all"
+    " way the metric counts. Intervals are 95 % intervals over {over}; p is corrected for all"
     " comparisons of this page (Holm). `equivalent` means that the whole interval of the difference lies within"
     " ±{region}; `cannot tell` means that none of the other three words has been shown. Seconds are those of training,"
     " the mean of the runs; parameters are those beside the encoder."
@@ -21,14 +22,15 @@ READING = (
 
 def render_markdown(record: ComparisonRecord, title: str = "") -> str:
     """The page of a record, or of a CSV that was read back: a sentence and a table per task."""
-    found = sentences(record)
+    found, over = sentences(record), "seeds and rows at once" if most_seeds(record) > 1 else "rows alone"
     parts = [
         f"# {escaped(title or record.name or 'Comparison')}",
         *(f"> **{escaped(caution)}**" for caution in cautions(record)),
         "\n".join(f"- {escaped(sentence)}" for sentence in found.values()),
+        "\n".join(f"- {escaped(note)}." for note in record.notes),
         *(part for task in record.tasks for part in _section(record, task)),
         "## How to read this",
-        READING.format(region=_regions(record)),
+        READING.format(region=_regions(record), over=over),
         escaped(decidable(record)),
     ]
     return FORBIDDEN.sub("�", "\n\n".join(filter(None, parts))) + "\n"
@@ -36,7 +38,9 @@ def render_markdown(record: ComparisonRecord, title: str = "") -> str:
 
 def _section(record: ComparisonRecord, task: str) -> list[str]:
     cells = record.of(task)
-    baselines = [f"{name} {number(value)}" for name, value in record.baselines.get(task, {}).items()]
+    baselines = [
+        f"{BASELINES.get(name, name)} {number(value)}" for name, value in record.baselines.get(task, {}).items()
+    ]
     below = f"{code(cells[0].metric)} on {cells[0].rows:,} rows." if cells[0].rows else f"{code(cells[0].metric)}."
     beside = f" Without an encoder: {escaped(', '.join(baselines))}." if baselines else ""
     return [f"## {code(task)}", _table(cells), below + beside]

@@ -153,7 +153,7 @@ def _gap_ends(cell: CellRecord) -> str:
 
 def _what_would_tell(record: ComparisonRecord, cell: CellRecord) -> str:
     if record.seeds_needed is not None and cell.seeds < record.seeds_needed:
-        return f"{cell.seeds} seeds can show neither in a table of this size: it takes {record.seeds_needed}"
+        return f"{cell.seeds} seeds are too few for a verdict in a table of this size: it takes {record.seeds_needed}"
     by_seeds, by_rows = (p is not None and p <= record.level for p in (cell.p_seeds, cell.p_rows))
     wanted = "rows to test on" if by_seeds and not by_rows else "seeds" if by_rows and not by_seeds else ""
     return f"more {wanted or 'seeds or more rows to test on'} may tell"

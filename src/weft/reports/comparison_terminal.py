@@ -8,6 +8,7 @@ from rich.text import Text
 
 from weft.reports.comparison_record import CellRecord, ComparisonRecord, Verdict
 from weft.reports.comparison_sentences import amount, amounts, cautions, p_words, unit
+from weft.reports.record import BASELINES
 from weft.reports.summary import interval_in_words, number
 
 STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "equivalent": "cyan", "cannot tell": "yellow", "": ""}
@@ -25,7 +26,10 @@ def _task(record: ComparisonRecord, task: str, wide: bool) -> Table:
     cells = record.of(task)
     sized = any(cell.size is not None for cell in cells)
     title = Text.assemble((task, "bold"), f"  {cells[0].metric}, differences in {unit(cells[0])}")
+    known = [f"{BASELINES.get(name, name)} {number(value)}" for name, value in record.baselines.get(task, {}).items()]
+    below = Text(f"without an encoder: {', '.join(known)}", style="dim") if known else None
     table = Table(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left", title_style="")
+    table.caption, table.caption_justify, table.caption_style = below, "left", ""
     table.add_column("variant", overflow="fold")
     shown = (*["rows"] * sized, *["seeds"] * wide, "mean", *["95 % interval"] * wide)
     for heading in (*shown, "difference", "95 % interval", "p"):
