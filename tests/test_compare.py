@@ -219,8 +219,10 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_finished(
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(watch, "update", update)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
     with pytest.raises(Interrupted, match=r"weft\.compare\(grid") as caught:
         weft.compare(grid, tmp_path / "broken", callback=watch, device="cpu")
+    signal.signal(signal.SIGINT, before)
     assert caught.value.exit_code == 130
     again = Silent()
     weft.compare(grid, tmp_path / "broken", callback=again, device="cpu")

@@ -297,7 +297,7 @@ def test_a_finished_folder_holds_nothing_that_only_a_run_needs(place: Place, mea
 
 def test_without_baselines_none_are_measured_and_without_a_method_none_is_named(place: Place) -> None:
     seen = place.train({"a": place.task("a", 4)}, "without")
-    assert seen.notes == ["measuring the chosen weights, with intervals and baselines"]
+    assert seen.notes == ["measuring the chosen weights, with intervals"]
     assert place.report("without")["tasks"]["a"]["result"]["baselines"] == {}
 
 

@@ -41,7 +41,7 @@ class TaskResult:
     measures: Measures
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()  # what a report shows beside
-    outcomes: Outcomes | None = None  # of each row, where intervals were asked for
+    outcomes: Outcomes | None = field(default=None, compare=False)  # of each row, where intervals were asked for
 
     @property
     def value(self) -> float:
