@@ -32,9 +32,9 @@ from weft.reports.comparison_csv import write_csv
 from weft.reports.comparison_markdown import render_markdown
 from weft.reports.comparison_page import render_comparison as render
 from weft.reports.comparison_record import ComparisonRecord
+from weft.reports.record import to_json
 from weft.training.interrupt import Interrupted
 from weft.training.lock import locked
-from weft.training.run import to_json
 from weft.training.shared import Shared
 from weft.training.timing import seconds_per_run
 

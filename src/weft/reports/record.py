@@ -290,3 +290,8 @@ def read_record(folder: Path) -> RunRecord:
     if not isinstance(document, dict):
         raise CheckpointError(f"{file} holds no record of a run; it must be a JSON object")
     return RunRecord.from_dict(document, str(file))
+
+
+def to_json(data: Any) -> str:
+    """Plain data as the text of a JSON file."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +24,8 @@ from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, h
 from weft.model.folder import save_network
 from weft.model.model import Model
 from weft.model.network import Network
-from weft.model.predict import predict
 from weft.reports.card import render_card
-from weft.reports.record import (
-    AnnotatedText,
-    BestRecord,
-    EncoderRecord,
-    EvaluationRecord,
-    ResultRecord,
-    RunRecord,
-    TaskRecord,
-)
+from weft.reports.record import to_json
 from weft.reports.run_page import render
 from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev_rows import BestWeights, DevRows
@@ -51,6 +38,7 @@ from weft.training.phase import count_trainable
 from weft.training.plan import PhasePlan, plan_phases
 from weft.training.prepare import prepare
 from weft.training.progress import Callback, ProgressCallback
+from weft.training.record import RunFacts
 from weft.training.shared import Shared
 from weft.training.state import TrainingState
 from weft.training.task_batches import TaskBatches
@@ -244,7 +232,10 @@ class Run:
         self.callback.note(f"measuring the chosen weights, with {beside}")
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
-        record = self._record(state, results, network)
+        learned = count_trainable(self.network, self.experiment.trained_layers)
+        config = (self.folder / CONFIG).read_text(encoding="utf-8")
+        facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config)
+        record = facts.record(state, results, network)
         save_network(network, self.folder)
         self._write_for_others(network)
         documents = {
@@ -313,18 +304,6 @@ class Run:
             measure = self.shared.baselines
         return measure(self.network.targets[name], self.data[name].train, rows)
 
-    def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
-        """The first texts of a task in which anything is marked, as far as the config asks for them."""
-        if not network.tasks[name].gives_spans:
-            return []
-        rows = [one for one in self.data[name].report[1] if one.gold][: self.experiment.training.report_texts]
-        answers = predict(network, [{name: row} for row in rows]) if rows else ()
-        spans = [answer.predictions[name].gold for answer in answers]
-        return [
-            AnnotatedText.model_validate({"text": row.texts[0], "gold": row.gold, "found": found})
-            for row, found in zip(rows, spans, strict=True)
-        ]
-
     def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
         for name in [task for task in self.network.tasks if task in state.best]:
@@ -333,79 +312,8 @@ class Run:
             else:
                 save_network(self._calibrated(name)[0], self.folder / "best" / name)
 
-    def _record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
-        """Everything a report shows, without any text of the users' but for those the config asks for."""
-        config, choice = network.encoder.config, self.experiment.encoder
-        encoder_parameters = sum(p.numel() for p in network.encoder.parameters())
-        return RunRecord(
-            weft=version("weft"),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            seed=self.experiment.seed,
-            encoder=EncoderRecord(
-                name=choice.name if choice.scratch is None else "from scratch",
-                layers=config.num_hidden_layers,
-                width=config.hidden_size,
-                parameters=encoder_parameters,
-            ),
-            conditioning=network.conditioning.to_dict()["kind"],
-            added_parameters=sum(p.numel() for p in network.parameters()) - encoder_parameters,
-            trained_parameters=count_trainable(self.network, self.experiment.trained_layers),
-            device=str(self.hardware.device),
-            precision=self.hardware.precision,
-            seconds=state.seconds,
-            peak_memory_mib=peak_memory(),
-            tokens=state.tokens,
-            rows=state.rows,
-            row_passes=state.row_passes,
-            padding_saved=1 - state.tokens / state.padded,
-            stopped=state.stopped,
-            best=self._best(state),
-            tasks={name: self._task_record(name, result, network) for name, result in results.items()},
-            history=tuple(EvaluationRecord.model_validate(entry) for entry in state.history),
-            loss_history=tuple(state.loss_history),
-            data=str(self.base.resolve()),
-            config=(self.folder / CONFIG).read_text(encoding="utf-8"),
-        )
-
-    def _best(self, state: TrainingState) -> dict[str, BestRecord]:
-        chosen = state.best["overall"]["step"]
-        folders = {name: "." if best["step"] == chosen else f"best/{name}" for name, best in state.best.items()}
-        return {
-            name: BestRecord.model_validate(best if name == "overall" else {**best, "folder": folders[name]})
-            for name, best in state.best.items()
-        }
-
-    def _task_record(self, name: str, result: TaskResult, network: Network) -> TaskRecord:
-        splits, asked = self.data[name], self.experiment.training.report_texts
-        texts = {row.line: " / ".join(row.texts) for row in splits.report[1]} if asked else {}
-        return TaskRecord(
-            name=name,
-            kind=self.experiment.tasks[name].to_dict()["kind"],
-            metric=result.metric,
-            rows={"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
-            reported_on=splits.report[0],
-            calibrated=network.targets[name].calibratable,
-            result=ResultRecord.model_validate(result.to_dict()),
-            sections=tuple(section.with_texts(texts, asked) for section in result.sections),
-            samples=tuple(self._samples(network, name)),
-        )
-
 
 def choose_hardware(experiment: Experiment, device: Device, folder: Path) -> Hardware:
     """Where the config and the command want a run to compute."""
     where, settings = choose_device(device), experiment.training
     return Hardware(where, choose_precision(where, settings.precision), settings.report_to, folder)
-
-
-def to_json(data: Any) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def peak_memory() -> float | None:
-    """The most memory this process has held, in MiB; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held / (1024 * 1024 if sys.platform == "darwin" else 1024)
