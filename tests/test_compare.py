@@ -11,6 +11,7 @@ import signal
 import sys
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from weft.comparison.grid import read_grid
 from weft.comparison.jobs import list_jobs
 from weft.comparison.plan import expand
 from weft.comparison.progress import ComparisonCallback, LiveTable, MeanSoFar
+from weft.comparison.worker import Worker
 from weft.errors import ConfigError, WeftError
+from weft.metrics.outcomes.file import read_outcomes
 from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
 from weft.training.shared import Shared
@@ -363,13 +366,30 @@ def test_nothing_that_is_kept_holds_a_text(grid: dict[str, Any], tmp_path: Path)
     assert not [path for path in files if PLANTED.encode() in path.read_bytes()]
 
 
+def test_a_run_that_is_whole_is_not_made_again(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = list_jobs(expand(read_grid(grid), device="cpu"), "cpu")[0]
+    before = Worker(tmp_path / "out", "cpu", keep=True).run(job, lambda part: None)
+
+    def train(*_: object, **__: object) -> None:
+        raise AssertionError("it trains")
+
+    monkeypatch.setattr("weft.comparison.worker.train_one_of_many", train)
+    assert Worker(tmp_path / "out", "cpu", keep=False).run(job, lambda part: None).result == before.result
+
+
 def test_folds_answer_every_row_once(grid: dict[str, Any], tmp_path: Path) -> None:
     task = {key: value for key, value in grid["base"]["tasks"]["fruit"].items() if key != "test"}
     folded = {**grid, "base": {**grid["base"], "tasks": {"fruit": task}}, "folds": 3}
     found = run(folded, tmp_path / "out")
     assert found.record.cells[0].rows == 24
     assert found.record.folds == 3
-    assert len(list((tmp_path / "out" / "results").glob("*.json"))) == 2 * 2 * 3
+    results = list((tmp_path / "out" / "results").glob("*.safetensors"))
+    assert len(results) == 2 * 2 * 3
+    answered = Counter(line for file in results for line in read_outcomes(file)["fruit"].lines.tolist())
+    assert len(answered) == 24
+    assert set(answered.values()) == {2 * 2}
 
 
 def test_sizes_make_a_learning_curve(grid: dict[str, Any], tmp_path: Path) -> None:
@@ -395,7 +415,6 @@ def test_models_stay_only_where_that_is_asked_for(grid: dict[str, Any], tmp_path
 def test_a_best_model_that_cannot_be_made_is_said(
     grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.comparison.worker import Worker
 
     run(grid, tmp_path / "out")
 
@@ -435,7 +454,6 @@ def test_an_encoder_or_tokenizer_that_was_written_anew_makes_other_runs(
 
 
 def test_raw_text_is_learned_from_and_such_runs_can_go_on(grid: dict[str, Any], tmp_path: Path) -> None:
-    from weft.comparison.worker import Worker
 
     (tmp_path / "raw.txt").write_text("\n\n".join(f"{' '.join(WORDS)} {row}. The end." for row in range(60)))
     tasks = {**grid["base"]["tasks"], "words": {"kind": "masked_words", "train": "raw.txt"}}
