@@ -32,6 +32,7 @@ from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
 from weft.training.shared import Shared
 
+KEY = "[0-9a-f]" * 24  # the pattern of a run's name
 PLANTED = "zanzibar"  # in every text, and nowhere else
 Whole = tuple[dict[str, Any], list[dict[str, str]]]
 WORDS = ("apple", "pear", "plum", "fig")
@@ -125,6 +126,30 @@ def test_a_run_of_a_grid_is_what_weft_train_gives(grid: dict[str, Any], tmp_path
     assert found.cell("fruit", "plain").mean == pytest.approx(sum(alone) / 2, abs=1e-12)
 
 
+def test_a_grid_that_was_checked_is_not_checked_again_unless_something_changed(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+
+    def check(arms: object, *_: object) -> dict[str, int]:
+        looked.append(arms)
+        return {"fruit": 24}
+
+    run(grid, tmp_path / "out")
+    before = table(tmp_path / "out")
+    monkeypatch.setattr("weft.comparison.plan.check_rows", check)
+    run(grid, tmp_path / "out")
+    assert not looked
+    assert table(tmp_path / "out") == before
+    monkeypatch.setattr("weft.comparison.run._Comparing.run", lambda *_: None)
+    shutil.copy(tmp_path / "test.csv", tmp_path / "train.csv")
+    run(grid, tmp_path / "out")
+    assert len(looked) == 1
+    (tmp_path / "out" / "results" / "checked.json").write_text("[]", encoding="utf-8")
+    run(grid, tmp_path / "out")
+    assert len(looked) == 2
+
+
 def test_a_finished_grid_answers_without_training(
     grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +172,7 @@ def test_a_result_that_is_damaged_says_so_and_one_that_is_removed_is_made_again(
 ) -> None:
     grid, expected = whole
     run(grid, tmp_path / "out")
-    damaged = min((tmp_path / "out" / "results").glob(f"*.{kind}"))
+    damaged = min((tmp_path / "out" / "results").glob(f"{KEY}.{kind}"))
     damaged.write_bytes(b"{")
     with pytest.raises(WeftError, match=f"{damaged.name} .*; remove it, and it is run again"):
         run(grid, tmp_path / "out")

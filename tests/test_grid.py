@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tomli_w
 
+from conftest import RunWeft
 from weft.comparison.grid import Grid, read_grid
 from weft.comparison.merge import merge, nest
 from weft.comparison.plan import GridPlan, expand, variant_config, what_can_be_decided
@@ -457,3 +458,41 @@ def test_rows_in_memory_are_compared_too(files: Path, small_encoder: str) -> Non
     base = {"encoder": {"from": small_encoder}, "tasks": {"memory": config}}
     found = expand(read_grid({"base": base, "sizes": [10], "variants": {"a": {}, "b": {"training.epochs": 1}}}))
     assert names(found) == ["a", "b"]
+
+
+def test_keys_of_the_grid_that_slipped_into_a_table_are_told_where_they_belong(faults: Faults) -> None:
+    found = faults(variants={"plain": {"seeds": 3}, "other": {"training.epochs": 3, "sizes": [10]}})
+    assert [fault.split(":")[0] for fault in found] == ["variants.plain.seeds", "variants.other.sizes"]
+    assert all("above the first [table]" in fault for fault in found)
+
+
+def test_keys_of_the_grid_in_a_base_table_are_told_too(files: Path) -> None:
+    base = tomllib.loads((files / "base.toml").read_text(encoding="utf-8"))
+    with pytest.raises(ConfigError, match=r"base\.seeds: is a key of the grid"):
+        expand(read_grid({"base": {**base, "data": str(files), "seeds": 3}}))
+
+
+def test_a_change_to_a_task_that_is_not_there_names_the_nearest(faults: Faults) -> None:
+    found = faults(variants={"plain": {}, "focal": {"tasks.foxx.loss": "focal"}})
+    assert found[0].startswith("variants.focal.tasks.foxx: the base has no such task; its tasks are: fox, long, rest")
+    assert "did you mean 'fox'?" in found[0]
+
+
+def test_a_variant_may_bring_a_whole_task(plan: Place) -> None:
+    found = plan(variants={"plain": {}, "more": {"tasks": {"again": task("fox", weight=2.0)}}})
+    assert [column.task for column in found.columns].count("again") == 1
+
+
+def test_a_grid_is_checked_by_weft_check_and_is_no_config(files: Path, run_weft: RunWeft) -> None:
+    grid = write(files, {"variants": {"plain": {}, "longer": {"training.epochs": 5}}, "seeds": 3})
+    code, said, _ = run_weft("check", grid)
+    assert code == 0
+    assert "6 runs (2 variants × 3 seeds)" in said
+    assert "ready to compare" in said
+    code, _, refused = run_weft("train", grid)
+    assert code == 1
+    assert "weft compare GRID --use NAME" in " ".join(refused.split())
+    write(files, {"variants": {"plain": {}, "worse": {"training.epochs": 0}}})
+    code, _, faults = run_weft("check", grid)
+    assert code == 1
+    assert "variants.worse.training.epochs" in faults

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from weft.comparison.arms import Column
+from weft.comparison.checked import Checked
 from weft.comparison.plan import GridPlan
 from weft.comparison.store import RunResult
 from weft.comparison.table import Runs, SeedRun, build_cells
@@ -43,6 +44,7 @@ def table(metric: str = "accuracy", **arms: dict[int, Any]) -> dict[str, CellRec
         metrics={"t": metric},
         equivalence=0.005,
         base_folder=Path(),
+        checked=Checked("", 0),
         quick=False,
         together=False,
     )

@@ -15,15 +15,19 @@ imported once, when a kind is first looked up. Two classes of one kind are refus
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import distributions
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -38,9 +42,7 @@ PLUGINS = "weft.kinds"  # the group of entry points by which an installed packag
 class Spec(BaseModel):
     """A frozen set of options; unknown options are faults."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
     renamed: ClassVar[Mapping[str, str]] = {}  # older names of its options, which stay readable, and today's
 
@@ -124,12 +126,31 @@ class Spec(BaseModel):
             raise _fault(f"kind {describe(kind)} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
         return kinds[kind]
 
+    @classmethod
+    def explained(cls) -> dict[str, str]:
+        """The docstring of every option that has one, by name; read from the source only when somebody asks."""
+        found: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            if issubclass(base, Spec):
+                found |= {name: text for name, text in _docstrings(base) if name in cls.model_fields}
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which `model_validate` builds an equal Spec; options that are None are left out."""
         return self.model_dump(mode="json", exclude_none=True, serialize_as_any=True, by_alias=True)
 
 
 S = TypeVar("S", bound=Spec)
+
+
+def _docstrings(spec: type[Spec]) -> Iterator[tuple[str, str]]:
+    """The options that a class itself adds, each with the text that stands below it."""
+    (body,) = ast.parse(dedent(inspect.getsource(spec))).body
+    assert isinstance(body, ast.ClassDef)
+    for option, text in pairwise(body.body):
+        match option, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                yield name, inspect.cleandoc(words)
 
 
 def _full_name(spec: type[Spec]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from weft.checks.findings import Finding, Part, Severity
@@ -23,7 +24,7 @@ _SHOWN = 12  # labels per task; the rest are counted together
 
 
 def check(
-    config: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
+    config: Annotated[Path, typer.Argument(help="The experiment, or the grid of a comparison, a TOML file.")],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", help="Set one key, as [bold]training.epochs=5[/]; may be repeated.")
     ] = None,
@@ -40,10 +41,13 @@ def check(
 
     from weft.checks.findings import SEVERITIES
     from weft.checks.run import run_checks
-    from weft.config.document import data_folder, read_experiment
+    from weft.config.document import data_folder, is_grid, read_document, read_experiment
     from weft.training.prepare import prepare
 
     out = Console(highlight=False)
+    if is_grid(read_document(config)):
+        _check_grid(config, overrides or (), data, out)
+        return
     experiment = read_experiment(config, overrides or ())
     with _working():
         report = run_checks(prepare(experiment, data_folder(config.parent, experiment, data)))
@@ -60,6 +64,20 @@ def check(
     out.print(Text(f"{numbers}: {verdict}", style="bold red" if counts["error"] else "bold green"))
     if counts["error"]:
         raise typer.Exit(1)
+
+
+def _check_grid(grid: Path, overrides: Sequence[str], data: Path | None, out: Console) -> None:
+    """What a comparison would run; its faults, those of all variants, come as one error."""
+    from rich.text import Text
+
+    from weft.comparison.grid import read_grid
+    from weft.comparison.plan import describe_plan, expand
+
+    with _working():
+        plan = expand(read_grid(grid, overrides), data)
+    for sentence in describe_plan(plan):
+        out.print(Text(sentence))
+    out.print(Text("no faults: ready to compare", style="bold green"))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from weft.comparison.together import columns_of, each_and_all
 from weft.config.document import parse_experiment
 from weft.config.experiment import Experiment
 from weft.errors import ConfigError, Fault
+from weft.spec import dotted, nearest
 
 _ALLOWED = f"up to {LONGEST_NAME} letters, digits, spaces and . , : / + - _ ( ) = %, a letter or digit first"
 _MOST_ARMS = 500
@@ -24,6 +25,7 @@ _SHARED = {  # keys that belong to the whole comparison, and what to do instead
     "seed": "all variants have the same seeds; set `seeds` of the grid",
     "data": "all variants read from the same folder; set `data` of the base",
 }
+_GRID_KEYS = dict.fromkeys(Grid.model_fields, "is a key of the grid: write it above the first [table] of the file")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def make_arms(grid: Grid) -> list[Arm]:
 
 def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """What a config says but for what all arms have in common."""
-    return {key: value for key, value in document.items() if key not in _SHARED}
+    return {key: value for key, value in document.items() if key not in _SHARED | _GRID_KEYS}
 
 
 def make_columns(grid: Grid, arms: Mapping[str, Experiment]) -> list[Column]:
@@ -104,13 +106,16 @@ def _varied(base: dict[str, Any], grid: Grid) -> Iterator[Arm]:
 
 def naming_faults(grid: Grid, arms: Sequence[Arm]) -> Iterator[Fault]:
     """Keys and names of the grid that are not possible."""
+    yield from (Fault(f"base.{key}", remedy) for key, remedy in _GRID_KEYS.items() if key in grid.base)
+    yield from _unknown_tasks(grid)
     for name in grid.variants:
         if not is_name(name):
             yield Fault(f"variants.{shown_name(name)}", f"is not possible as a name; allowed: {_ALLOWED}")
     for place, override in [*((f"variants.{shown_name(n)}", o) for n, o in grid.variants.items()), ("axes", grid.axes)]:
         if any(not part.strip() for key in override for part in key.split(".")):
             yield Fault(place, "a key is empty, or has an empty part between its dots")
-        yield from (Fault(f"{place}.{key}", remedy) for key, remedy in _SHARED.items() if key in nest(override))
+        misplaced = (_SHARED | _GRID_KEYS).items()
+        yield from (Fault(f"{place}.{key}", remedy) for key, remedy in misplaced if key in nest(override))
         yield from (Fault(f"{place}.{key}", "is set twice; remove one of them") for key in set_twice(override))
     repeated = [key for key, values in grid.axes.items() if any(one == other for one, other in combinations(values, 2))]
     yield from (Fault(f"axes.{key}", "the same value is there twice; remove one of them") for key in repeated)
@@ -119,3 +124,16 @@ def naming_faults(grid: Grid, arms: Sequence[Arm]) -> Iterator[Fault]:
         other = seen.setdefault(unicodedata.normalize("NFKC", arm.folder).casefold(), arm)
         if other is not arm:
             yield Fault(arm.place, f"has nearly the same name as {other.place}; change one of them")
+
+
+def _unknown_tasks(grid: Grid) -> Iterator[Fault]:
+    """Changes to a task that the base does not have; a whole one, with its kind, may be added."""
+    known = grid.base.get("tasks")
+    for place, override in [*((f"variants.{shown_name(n)}", o) for n, o in grid.variants.items()), ("axes", grid.axes)]:
+        changed = nest(override).get("tasks")
+        if not isinstance(known, Mapping) or not isinstance(changed, Mapping):
+            continue
+        for name, change in changed.items():
+            if name not in known and isinstance(change, Mapping) and "kind" not in change:
+                message = f"the base has no such task; its tasks are: {', '.join(known)}{nearest(name, known)}"
+                yield Fault(dotted((place, "tasks", name)), message)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from weft.comparison.arms import Arm
+from weft.comparison.contents import DigestRows, content_key, rows_digester
 from weft.comparison.plan import GridPlan
 from weft.config.document import parse_experiment
-from weft.config.experiment import Experiment
-from weft.corpus.files import corpus_files
-from weft.data.tables import RowsInMemory, open_rows
-from weft.errors import WeftError
-from weft.training.prepare import source_folder
 from weft.training.task_data import Fold
-
-_DigestRows = Callable[[RowsInMemory], str]
-_FORMAT = 1  # of stored results; another one makes all runs anew
-_ENCODER_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ def list_jobs(plan: GridPlan, device: str) -> list[Job]:
         device: the kind of processor they are learned on, for its sums are rounded in another way.
     """
     folds: Sequence[int | None] = range(plan.folds) if plan.folds else (None,)
-    digest_rows = lru_cache(maxsize=None)(_digest_rows)  # as they are now; another call may find others
+    digest_rows = rows_digester()
     return [
         _job(plan, arm, size, seed, fold, device, digest_rows)
         for seed, size, fold, arm in product(plan.seeds, plan.sizes, folds, plan.arms)
@@ -69,65 +57,9 @@ def list_jobs(plan: GridPlan, device: str) -> list[Job]:
 
 
 def _job(
-    plan: GridPlan, arm: Arm, size: int | None, seed: int, fold: int | None, device: str, digest_rows: _DigestRows
+    plan: GridPlan, arm: Arm, size: int | None, seed: int, fold: int | None, device: str, digest_rows: DigestRows
 ) -> Job:
     document = arm.at(seed, size)
-    experiment = parse_experiment(document)
-    content = {
-        "format": _FORMAT,
-        "weft": version("weft"),
-        "config": {key: value for key, value in experiment.to_dict().items() if key != "data"},
-        "files": dict(_digests(experiment, plan.base_folder, digest_rows)),
-        "fold": [fold, plan.folds],
-        "device": device,
-    }
-    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    beside = {"fold": [fold, plan.folds], "device": device}
+    key = content_key(parse_experiment(document), plan.base_folder, digest_rows, **beside)
     return Job(arm.name, size, seed, fold, plan.folds, document, plan.base_folder, key)
-
-
-def _digests(experiment: Experiment, base: Path, digest_rows: _DigestRows) -> Iterator[tuple[str, str]]:
-    """A digest of everything that is read: the tasks' files or rows, and the encoder or tokenizer."""
-    for name, task in experiment.tasks.items():
-        for split, source in task.sources().items():
-            if isinstance(source, RowsInMemory):
-                digest = digest_rows(source)
-            else:
-                digest = " ".join(map(_digest_of, _files(base / source)))
-            yield f"tasks.{name}.{split}", digest
-    try:
-        folder = source_folder(experiment, base)
-    except WeftError:  # which is said when the arms are checked
-        return
-    paths = sorted({path for pattern in _ENCODER_FILES for path in folder.glob(pattern)})
-    yield "encoder", " ".join(f"{path.name}:{_digest_of(path)}" for path in paths)
-
-
-def _files(path: Path) -> list[Path]:
-    try:
-        return corpus_files(path)  # a folder or a pattern, where raw text is read
-    except WeftError:
-        return []
-
-
-def _digest_of(path: Path) -> str:
-    """The digest of a file; empty where it cannot be read, which is said when the arms are checked."""
-    try:
-        status = path.stat()
-        return _digest(path, status.st_size, status.st_mtime_ns)
-    except OSError:
-        return ""
-
-
-def _digest_rows(source: RowsInMemory) -> str:
-    """The digest of rows in memory."""
-    digest = hashlib.sha256()
-    for row in open_rows(source)[1]:
-        digest.update(json.dumps(dict(row.columns), default=repr, sort_keys=True).encode() + b"\n")
-    return digest.hexdigest()
-
-
-@cache
-def _digest(path: Path, size: int, modified: int) -> str:
-    """The digest of a file as it is now; a process reads it once."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 import tomli_w
@@ -19,6 +20,7 @@ from weft.comparison.check import (
     choose_metrics,
     compared_part,
 )
+from weft.comparison.checked import Checked, check_key
 from weft.comparison.faults import GridFaults
 from weft.comparison.grid import Grid
 from weft.comparison.significance import seeds_needed, smallest_p
@@ -44,6 +46,7 @@ class GridPlan:
     metrics: dict[str, str]  # of the tasks that are compared
     equivalence: float
     base_folder: Path  # of the tasks' files
+    checked: Checked
     quick: bool
     together: bool
     notes: tuple[str, ...] = ()
@@ -53,6 +56,11 @@ class GridPlan:
         """How many cells of the table are held against another."""
         return (len(self.columns) - len(self.metrics)) * len(self.sizes)
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are: variants times seeds, sizes and folds."""
+        return prod(map(len, (self.arms, self.seeds, self.sizes))) * (self.folds or 1)
+
 
 def expand(
     grid: Grid,
@@ -61,6 +69,7 @@ def expand(
     quick: bool = False,
     device: Device = "auto",
     shared: Shared | None = None,
+    before: Checked | None = None,
 ) -> GridPlan:
     """The plan of a grid; raises one ConfigError with all faults of all arms, of their files and networks too.
 
@@ -70,6 +79,7 @@ def expand(
         quick: no more than three seeds, and 200 training rows per task.
         device: where it would run.
         shared: keeps what is read for the runs that follow.
+        before: what the last check found; where nothing has changed since, files and networks are not looked at again.
     """
     shared = shared or Shared()
     drafts = make_arms(grid)
@@ -81,14 +91,19 @@ def expand(
     check_compared(arms, grid.folds, faults)
     metrics = choose_metrics(arms, grid.metric, faults)
     check_same(arms, faults)
-    rows = check_rows(arms, folder, seeds[0], grid.folds, device, shared, faults)
-    runs = [(seed, fold) for seed in seeds for fold in folds_of(grid.folds)]
-    check_divisions(arms, folder, runs, min(filter(None, grid.sizes), default=None), shared, faults)
+    key = check_key(arms, grid, seeds, folder, device)
+    if before is not None and before.key == key and not faults.told():
+        checked = before
+    else:
+        rows = check_rows(arms, folder, seeds[0], grid.folds, device, shared, faults)
+        runs = [(seed, fold) for seed in seeds for fold in folds_of(grid.folds)]
+        check_divisions(arms, folder, runs, min(filter(None, grid.sizes), default=None), shared, faults)
+        checked = Checked(key, max(rows.values(), default=0))
     if found := faults.told():
         raise ConfigError(*found)
     experiments = {name: experiment for name, (_, experiment) in arms.items()}
     parts = {name: compared_part(task, grid.folds) for one in experiments.values() for name, task in one.tasks.items()}
-    sizes, notes = _sizes(grid.sizes, max(rows.values(), default=0))
+    sizes, notes = _sizes(grid.sizes, checked.rows)
     return GridPlan(
         arms=tuple(arm for arm, _ in arms.values()),
         columns=tuple(column for column in make_columns(grid, experiments) if parts[column.task] is not None),
@@ -98,6 +113,7 @@ def expand(
         metrics={name: metric for name, metric in metrics.items() if parts[name] is not None},
         equivalence=grid.equivalence,
         base_folder=folder,
+        checked=checked,
         quick=quick,
         together=grid.together,
         notes=(*notes, *_part_notes(parts)),
@@ -141,6 +157,16 @@ def _part_notes(parts: Mapping[str, str | None]) -> Iterator[str]:
             yield f"{name} is measured on its dev rows, which also chose the epoch; a test file, or folds, is fairer"
         if part is None:
             yield f"{name} is learned from but not compared: no file of raw text stays the same from run to run"
+
+
+def describe_plan(plan: GridPlan) -> list[str]:
+    """How many runs there are, what a reader should know of them, and what they can decide."""
+    factors = [(len(plan.arms), "variant"), (len(plan.seeds), "seed")]
+    factors += [(len(plan.sizes), "size")] if len(plan.sizes) > 1 else []
+    factors += [(plan.folds, "fold")] if plan.folds else []
+    product = " × ".join(count(number, thing) for number, thing in factors)
+    first = f"{'quick look: ' * plan.quick}{count(plan.runs, 'run')} ({product})"
+    return [first, *plan.notes, what_can_be_decided(plan)]
 
 
 def what_can_be_decided(plan: GridPlan) -> str:

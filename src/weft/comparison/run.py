@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from weft.comparison.checked import read_checked, write_checked
 from weft.comparison.engine import Engine, Here
 from weft.comparison.follower import Alike, Follower
 from weft.comparison.grid import read_grid
 from weft.comparison.jobs import Job, list_jobs
-from weft.comparison.plan import GridPlan, count, expand, variant_config, what_can_be_decided
+from weft.comparison.plan import GridPlan, describe_plan, expand, variant_config
 from weft.comparison.progress import ComparisonCallback, LiveTable, in_words
 from weft.comparison.record import build_record
 from weft.comparison.result import Comparison
@@ -74,9 +75,10 @@ def compare(
     """
     _check_options(grid, output, jobs, engine, keep)
     shared = Shared()
-    plan = expand(read_grid(grid, overrides), data, quick=quick, device=device, shared=shared)
     name = "grid" if isinstance(grid, Mapping) else Path(grid).stem
     folder = Path(output) if output is not None else Path("comparisons") / (name + "-quick" * quick)
+    before = read_checked(folder)
+    plan = expand(read_grid(grid, overrides), data, quick=quick, device=device, shared=shared, before=before)
     watch = callback or LiveTable()
     usual = {"--engine": "local", "--keep": "none", "--device": "auto"}
     options = {"--data": data, "--jobs": jobs, "--engine": engine, "--keep": keep, "--device": device}
@@ -137,6 +139,7 @@ class _Comparing:
         self.device, self.shared, self.callback, self.store = device, shared, callback, Store(folder)
 
     def run(self, keep: Keep) -> Comparison:
+        write_checked(self.folder, self.plan.checked)
         jobs = list_jobs(self.plan, choose_device(self.device).type)
         failures = self._finish(jobs, keep == "all")
         with suppress(OSError):
@@ -168,7 +171,8 @@ class _Comparing:
         todo = [replace(job, resumable=seconds[key] > _LONG) for key, job in pending.items()]
         engine, at_once = self._engine(keep, len(todo))
         total = sum(seconds.values()) / at_once
-        self._tell_plan(len(jobs), len(todo), total)
+        if len(jobs) == self.plan.runs:  # and not only the best once more
+            self._tell_plan(len(jobs) - len(todo), total)
         follower = Follower(self.store, self.plan.columns, self.plan.metrics, todo, expected, at_once, self.callback)
         self.callback.begin(len(todo), total)
         engine.run(todo, follower)
@@ -201,16 +205,10 @@ class _Comparing:
                 expected |= {} if seconds is None else {alike: seconds}
         return expected
 
-    def _tell_plan(self, runs: int, pending: int, seconds: float) -> None:
-        plan = self.plan
-        parts = [count(len(plan.arms), "variant"), count(len(plan.seeds), "seed")]
-        parts += [count(len(plan.sizes), "size")] if len(plan.sizes) > 1 else []
-        parts += [count(plan.folds, "fold")] if plan.folds else []
-        done = f", {runs - pending} of them done before" if runs > pending else ""
-        self.callback.note(
-            f"{'quick look: ' * plan.quick}{count(runs, 'run')} ({' × '.join(parts)}){done}: {in_words(seconds)}"
-        )
-        for sentence in (*plan.notes, what_can_be_decided(plan)):
+    def _tell_plan(self, done: int, seconds: float) -> None:
+        first, *others = describe_plan(self.plan)
+        before = f", {done} of them done before" if done else ""
+        for sentence in (f"{first}{before}: {in_words(seconds)}", *others):
             self.callback.note(sentence)
 
 

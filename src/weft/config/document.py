@@ -68,7 +68,17 @@ def _with_sources(task: Any, known: dict[int, RowsInMemory]) -> Any:
     return found
 
 
+def is_grid(document: Mapping[str, Any]) -> bool:
+    """Whether a document is a grid of `weft compare`, which has a config as its base, and no config itself."""
+    return "base" in document and "tasks" not in document
+
+
 def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
+    if is_grid(document):
+        raise ConfigError(
+            "this is a grid of several configs, and no config; run: weft compare GRID, or write one of them with: "
+            "weft compare GRID --use NAME --output CONFIG"
+        )
     for override in overrides:
         document = apply_override(document, override)
     check_bounds(document)
