@@ -15,7 +15,7 @@ import tomli_w
 from conftest import RunWeft
 from weft.comparison.grid import Grid, read_grid
 from weft.comparison.merge import merge, nest
-from weft.comparison.plan import GridPlan, expand, variant_config, what_can_be_decided
+from weft.comparison.plan import GridPlan, describe_plan, expand, variant_config, what_can_be_decided
 from weft.comparison.together import each_and_all
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
@@ -496,3 +496,9 @@ def test_a_grid_is_checked_by_weft_check_and_is_no_config(files: Path, run_weft:
     code, _, faults = run_weft("check", grid)
     assert code == 1
     assert "variants.worse.training.epochs" in faults
+
+
+def test_a_plan_is_described_with_all_that_multiplies(plan: Place) -> None:
+    found = plan(variants={"plain": {}, "longer": {"training.epochs": 5}}, seeds=3, sizes=[10, 20])
+    assert found.runs == 12
+    assert describe_plan(found)[0] == "12 runs (2 variants × 3 seeds × 2 sizes)"

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from weft.config.training import Training
 from weft.errors import ConfigError
 from weft.sampling import Sampler
 from weft.spec import Spec, parse
@@ -95,3 +96,10 @@ def test_the_folder_of_a_root_is_walked_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_kind_that_is_no_text_is_a_fault_like_any_other() -> None:
     with pytest.raises(ConfigError, match=r"shapes.a: kind a list of 1 is not one of: circle, square"):
         parse(Drawing, {"shapes": {"a": {"kind": ["circle"]}}})
+
+
+def test_options_are_explained_by_the_texts_below_them_also_where_they_are_inherited() -> None:
+    found = Training.explained()
+    assert found["max_grad_norm"] == "Longest gradient of a step; 0 for no limit."
+    assert found["batch_tokens"].startswith("The most tokens a batch may hold")  # of `Batching`, which it derives from
+    assert "weight_decay" not in found  # nothing stands below it
