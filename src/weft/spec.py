@@ -42,7 +42,7 @@ PLUGINS = "weft.kinds"  # the group of entry points by which an installed packag
 class Spec(BaseModel):
     """A frozen set of options; unknown options are faults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True)
 
     renamed: ClassVar[Mapping[str, str]] = {}  # older names of its options, which stay readable, and today's
 

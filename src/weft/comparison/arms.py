@@ -111,7 +111,7 @@ def naming_faults(grid: Grid, arms: Sequence[Arm]) -> Iterator[Fault]:
     for name in grid.variants:
         if not is_name(name):
             yield Fault(f"variants.{shown_name(name)}", f"is not possible as a name; allowed: {_ALLOWED}")
-    for place, override in [*((f"variants.{shown_name(n)}", o) for n, o in grid.variants.items()), ("axes", grid.axes)]:
+    for place, override in _overrides(grid):
         if any(not part.strip() for key in override for part in key.split(".")):
             yield Fault(place, "a key is empty, or has an empty part between its dots")
         misplaced = (_SHARED | _GRID_KEYS).items()
@@ -126,10 +126,15 @@ def naming_faults(grid: Grid, arms: Sequence[Arm]) -> Iterator[Fault]:
             yield Fault(arm.place, f"has nearly the same name as {other.place}; change one of them")
 
 
+def _overrides(grid: Grid) -> list[tuple[str, Mapping[str, Any]]]:
+    """What changes the base, and where that stands in the file."""
+    return [*((f"variants.{shown_name(name)}", change) for name, change in grid.variants.items()), ("axes", grid.axes)]
+
+
 def _unknown_tasks(grid: Grid) -> Iterator[Fault]:
     """Changes to a task that the base does not have; a whole one, with its kind, may be added."""
     known = grid.base.get("tasks")
-    for place, override in [*((f"variants.{shown_name(n)}", o) for n, o in grid.variants.items()), ("axes", grid.axes)]:
+    for place, override in _overrides(grid):
         changed = nest(override).get("tasks")
         if not isinstance(known, Mapping) or not isinstance(changed, Mapping):
             continue
