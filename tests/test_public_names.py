@@ -78,7 +78,7 @@ def functions_of(value: Any) -> Iterator[Any]:
     elif inspect.isclass(value):
         if dataclasses.is_dataclass(value) or issubclass(value, weft.Spec):
             yield value
-        for name, member in vars(value).items():
+        for name, member in list(vars(value).items()):  # a Spec is completed when it is first looked at
             method = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
             if not name.startswith("_") and inspect.isfunction(method):
                 yield method
