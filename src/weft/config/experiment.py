@@ -11,9 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from weft.conditioning import Conditioning
 from weft.conditioning.none import Unconditioned
-from weft.config.training import Training
+from weft.config.training import Batching, Training
 from weft.encoder.config import EncoderConfig
+from weft.losses import Loss
 from weft.model.inputs import FLAGS
+from weft.presets import Preset
+from weft.presets.auto import Auto
 from weft.sampling import Sampler
 from weft.sampling.round_robin import RoundRobin
 from weft.spec import Spec, nearest
@@ -21,14 +24,15 @@ from weft.tasks import Task
 
 
 def _layers(value: Any) -> Any:
-    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+    if value in ("all", "blocks") or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
     raise ValueError(
-        'write "all", or how many of the top layers learn (0 for a frozen encoder); received ' + reprlib.repr(value)
+        'write "all", "blocks" (all but the embeddings), or how many of the top layers learn (0 for a frozen encoder); '
+        "received " + reprlib.repr(value)
     )
 
 
-TrainLayers = Annotated[Literal["all"] | int, BeforeValidator(_layers)]
+TrainLayers = Annotated[Literal["all", "blocks"] | int, BeforeValidator(_layers)]
 
 
 def _plain_name(name: str) -> str:
@@ -100,7 +104,7 @@ class EncoderChoice(Spec):
     revision: str | None = None
     """Branch, tag or commit of a Hub id."""
     train_layers: TrainLayers = "all"
-    """How many of the top layers learn: "all" with the embeddings, 0 for a frozen encoder.
+    """How many of the top layers learn: "all" with the embeddings, "blocks" without them, 0 for a frozen encoder.
 
     Those below run without dropout, so that what they say about a row is computed once, unless a conditioning method
     reaches into them.
@@ -116,14 +120,56 @@ class EncoderChoice(Spec):
 
 
 class Phase(Spec):
-    """A stretch of training with its own tasks, sampler and learning rate; what is unset is as in the whole run."""
+    """A stretch of training with its own tasks, rates and batches; what is unset is as in the whole run.
+
+    It learns by each task's own loss, or by one of what heads read (`loss`), or it fits heads at once (`fit`).
+    """
 
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     epochs: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[int, Field(ge=1)] | None = None
+    """Batches of each task, instead of epochs: for rows so few that an epoch is next to nothing."""
     sampling: Sampler | None = None
     learning_rate: Annotated[float, Field(gt=0)] | None = None
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
     train_layers: TrainLayers | None = None
+    loss: Loss | None = None
+    """A loss of what heads read, as `supervised_contrastive`, for the tasks whose answers it suits; the others learn by
+    their own. Batches then hold as many rows of each label."""
+    fit: Literal["logistic"] | None = None
+    """Fit the heads to the states of all training rows, which are computed once, instead of learning step by step: to
+    the least loss of each task, with a penalty on large weights. Nothing else changes."""
+    interpolate: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """How far the encoder goes in the end from where the phase began to where it ended; all the way if unset."""
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    """The most rows a batch may hold."""
+    batch_tokens: Annotated[int, Field(ge=1)] | None = None
+    """The most tokens a batch may hold."""
+    max_length: Annotated[int, Field(ge=3)] | None = None
+    """Tokens per row while this phase learns, as long as the task's own limit is not lower."""
+
+    @model_validator(mode="after")
+    def _one_way_to_learn(self) -> Self:
+        if self.epochs is not None and self.steps is not None:
+            raise ValueError("a phase has epochs or steps, not both; remove one of them")
+        if self.loss is not None and self.loss.reads != "features":
+            kinds = [kind for kind, loss in Loss.kinds().items() if loss.reads == "features"]
+            name = self.loss.to_dict()["kind"]
+            raise ValueError(
+                f"loss {name!r} is of what heads say: set it for a task ([tasks.NAME] loss = …); allowed for a phase: "
+                + ", ".join(kinds)
+            )
+        idle = [name for name in type(self).model_fields if name not in ("tasks", "fit", "max_length")]
+        if self.fit is not None and (named := [name for name in idle if getattr(self, name) is not None]):
+            raise ValueError(f"{', '.join(named)} does nothing where heads are fitted at once; leave it out")
+        return self
+
+    def batching(self, whole: Batching) -> Batching:
+        """How its rows are gathered into batches, where those of the whole run are gathered like this."""
+        if self.batch_size is None and self.batch_tokens is None:
+            return whole
+        limits = {"batch_size": self.batch_size, "batch_tokens": self.batch_tokens}
+        return Batching(**limits, group_by_length=whole.group_by_length)
 
 
 class Experiment(Spec):
@@ -137,9 +183,11 @@ class Experiment(Spec):
     """A method, or a list of them."""
     tasks: Annotated[dict[Annotated[str, AfterValidator(_plain_name)], Task], Field(min_length=1)]
     sampling: Sampler = RoundRobin()
+    preset: Preset = Auto()
+    """How to learn where neither phases nor settings of training say."""
     training: Training = Training()
     phases: tuple[Phase, ...] = ()
-    """Stretches of training, one after the other; a single one with all tasks if none are given."""
+    """Stretches of training, one after the other; those of the preset if none are given."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
@@ -152,7 +200,12 @@ class Experiment(Spec):
         return self
 
     @property
+    def stretches(self) -> tuple[Phase, ...]:
+        """The phases, or the single one that there is without any."""
+        return self.phases or (Phase(),)
+
+    @property
     def trained_layers(self) -> tuple[TrainLayers, ...]:
         """How much of the encoder learns, phase by phase."""
-        layers = [phase.train_layers for phase in self.phases or (Phase(),)]
+        layers = [0 if phase.fit is not None else phase.train_layers for phase in self.stretches]
         return tuple(self.encoder.train_layers if choice is None else choice for choice in layers)

@@ -45,10 +45,12 @@ class Training(Batching):
         "trackers": "report_to",
     }
 
-    epochs: Annotated[int, Field(ge=1)] = 3
-    learning_rate: Annotated[float, Field(gt=0)] = 5e-5
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    """Passes over the rows; by the preset if unset."""
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """Of the encoder; by the preset if unset."""
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """For everything outside the encoder; the same as `learning_rate` if unset."""
+    """For everything outside the encoder; by the preset if unset."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Factor on the learning rate from each layer to the one below."""

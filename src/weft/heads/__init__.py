@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from torch import nn
@@ -14,6 +14,8 @@ from weft.spec import Spec
 class Head(Spec, root=True):
     """The root of all heads."""
 
+    linear: ClassVar[bool] = False  # whether it is dropout and one linear layer
+
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the inputs zeroed in training."""
     share: str | None = None
@@ -22,3 +24,7 @@ class Head(Spec, root=True):
     @abstractmethod
     def build(self, inputs: int, outputs: int) -> nn.Module:
         """A module from (B, inputs) to (B, outputs)."""
+
+    def linear_layer(self, module: nn.Module) -> nn.Linear:
+        """The layer of a module that `build` gave, for kinds that are `linear`."""
+        raise NotImplementedError

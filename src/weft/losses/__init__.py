@@ -10,6 +10,9 @@ Which targets a loss takes is in its `target_types`:
     "label"   one of L labels per row       targets (B,) int64, the label's index
     "labels"  any of L labels per row       targets (B, L) float, 0 or 1
     "score"   a number per row              targets (B,) float
+
+Most read the scores of a head. A loss that `reads` features, what a head would be given, is no loss of a task but of a
+phase, in which it stands for that of every task whose targets it takes.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from weft.errors import ConfigError
 from weft.spec import Spec
 
 TargetType = Literal["label", "labels", "score"]
+Reads = Literal["scores", "features"]
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 ClassWeights = Literal["balanced"] | tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] | None
 
@@ -39,6 +43,7 @@ class Loss(Spec, root=True):
     target_types: ClassVar[tuple[TargetType, ...]]
     ordered: ClassVar[bool] = False  # whether the order of the labels matters
     min_rows: ClassVar[int] = 1  # rows of a batch below which it is mostly noise
+    reads: ClassVar[Reads] = "scores"  # what a head says, or what it reads: losses of the latter are for phases
 
     @property
     def weighting(self) -> ClassWeights:

@@ -66,18 +66,26 @@ class Network(nn.Module):
             readers = frozenset(name for name in self.tasks if self.head_of(name) == key)
             self._tasks_of |= {name: readers for name, _ in head.named_parameters(prefix=f"heads.{key}")}
 
-    def forward(self, batch: Batch) -> Scores:
-        """The scores of the batch's task."""
+    def forward(self, batch: Batch, features: bool = False) -> Scores:
+        """The scores of the batch's task, or the features that its head would read, in their place."""
+        if features:
+            states = self._states({batch.task: batch})
+            return Scores(self.features[task_key(batch.task)](states), batch.outputs_per_example)
         return self.scores({batch.task: batch})[batch.task]
 
     def scores(self, batches: Mapping[str, Batch]) -> dict[str, Scores]:
         """The scores of several tasks from one pass of the encoder: their batches differ in nothing but the indices."""
+        states = self._states(batches)
+        return {name: self.score_states(name, replace(states, batch=batch)) for name, batch in batches.items()}
+
+    def _states(self, batches: Mapping[str, Batch]) -> States:
+        """The states of the first of several batches, with the layers that the tasks of all need."""
         depth = self.encoder.config.num_hidden_layers
         layers = {layer for name in batches for layer in self.tasks[name].layers(depth)}
         first = next(iter(batches.values()))
         known = None if self.frozen is None else self.frozen(first)
         states: States = self.encoder(first, self.conditioner, layers=layers, known=known)
-        return {name: self.score_states(name, replace(states, batch=batch)) for name, batch in batches.items()}
+        return states
 
     def score_states(self, task: str, states: States) -> Scores:
         """What a task's head says about the states of a batch."""
@@ -111,9 +119,10 @@ class Network(nn.Module):
         """The tokens a row of this task may have."""
         return min(self.tasks[task].max_length or 10**9, self.encoder.config.max_length)
 
-    def encode(self, task: str, inputs: Sequence[Input]) -> list[TokenizedExample]:
-        """Each example of a task as rows of tokens."""
-        return self.tasks[task].encode(inputs, self.tokenizer, self.max_length(task))
+    def encode(self, task: str, inputs: Sequence[Input], max_length: int | None = None) -> list[TokenizedExample]:
+        """Each example of a task as rows of tokens, of fewer than the task's own limit if asked for."""
+        limit = self.max_length(task) if max_length is None else min(max_length, self.max_length(task))
+        return self.tasks[task].encode(inputs, self.tokenizer, limit)
 
     def collate(self, task: str, tokenized: Sequence[TokenizedExample]) -> Batch:
         """Some examples of a task as one batch."""

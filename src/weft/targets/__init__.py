@@ -183,6 +183,13 @@ class FittedTarget(ABC):
     def build_loss(self, loss: Loss) -> ScoresLoss:
         """The loss over a head's scores and the gold of a batch."""
 
+    def answer_loss(self, loss: Loss) -> LossFunction | None:
+        """The loss over scores and gold tensors where each answer counts by itself; None where it does not.
+
+        A head can be fitted at once by it.
+        """
+        return None
+
     def build_transitions(self) -> nn.Module | None:
         """The module that gives `Scores.transitions`, for kinds that learn which tag follows which."""
         return None
@@ -298,6 +305,9 @@ class FittedRowTarget(FittedTarget):
 
     def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
         return list(self.tensor([example.gold for example in examples]).split(1))
+
+    def answer_loss(self, loss: Loss) -> LossFunction | None:
+        return self.row_loss(loss)
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = self.row_loss(loss)

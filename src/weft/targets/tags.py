@@ -21,7 +21,7 @@ from weft.data.records import Example, Gold, Input, Span
 from weft.errors import ConfigError
 from weft.layers.crf import Crf, best_paths, log_partition, marginals, path_scores
 from weft.layers.words import first_of_words, mean_by_word
-from weft.losses import Loss
+from weft.losses import Loss, LossFunction
 from weft.metrics.classification import label_ids
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.counts import AnswerCounts, TagOutcomes
@@ -153,6 +153,10 @@ class FittedTags(FittedAnnotations):
         tags = {(start, end): label for start, end, label in spans}
         words = zip(tokenized_example.words.char_starts, tokenized_example.words.char_ends, strict=True)
         return [tags.get(word, self.labels[0]) for word in words]
+
+    def answer_loss(self, loss: Loss) -> LossFunction | None:
+        """The loss of each sub-word's tag: where tags are told together, still the place to begin from."""
+        return loss.build(self.tag_counts(), sum(self.tag_counts()))
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         if self.options.decoder == "crf" and loss != self.target.default_loss:

@@ -249,6 +249,11 @@ class Task(TaskFiles, root=True):
         """The module from what is read to scores."""
         return self.head.build(inputs, outputs)
 
+    @property
+    def has_linear_head(self) -> bool:
+        """Whether its head is a linear layer, and nothing else apart from dropout."""
+        return self.head.linear
+
     def layers(self, depth: int) -> tuple[int, ...]:
         """The hidden states it needs beside the last."""
         return self.pooler.layers(depth)

@@ -58,5 +58,9 @@ class Similarity(PairTask):
     def build_head(self, inputs: int, outputs: int, encoder: Encoder) -> nn.Module:
         return nn.Identity() if self.output == "cosine" else super().build_head(inputs, outputs, encoder)
 
+    @property
+    def has_linear_head(self) -> bool:
+        return self.output != "cosine" and super().has_linear_head
+
     def feature_size(self, width: int) -> int:
         return 1 if self.output == "cosine" else super().feature_size(width)

@@ -170,7 +170,7 @@ class Freezing:
 
     def _depth(self, plan: PhasePlan) -> int:
         """How many of the lowest blocks do not learn and say the same for all tasks."""
-        if plan.train_layers == "all" or self.network.conditioner.reaches_inside:
+        if isinstance(plan.train_layers, str) or self.network.conditioner.reaches_inside:
             return 0
         return max(0, self.network.encoder.config.num_hidden_layers - plan.train_layers)
 

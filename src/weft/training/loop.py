@@ -16,6 +16,7 @@ from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.dev_rows import BestWeights, DevRows
+from weft.training.fit import fit_heads
 from weft.training.frozen import Freezing
 from weft.training.gradients import compare_gradients
 from weft.training.interrupt import Interrupted, Interruption
@@ -33,7 +34,7 @@ class Loop:
     """Trains a network on the training rows of its tasks, choosing weights by their dev rows.
 
     Args:
-        batches: the training rows of each task.
+        streams: of each phase, the training rows of each task; the same object where phases go on with them.
         weights: how much each task's loss counts.
         plans: the phases.
         freezing: the layers that do not learn in each phase.
@@ -46,7 +47,7 @@ class Loop:
     def __init__(
         self,
         network: Network,
-        batches: Mapping[str, TaskBatches],
+        streams: Sequence[Mapping[str, TaskBatches]],
         weights: LossWeights,
         plans: Sequence[PhasePlan],
         dev: DevRows,
@@ -60,7 +61,7 @@ class Loop:
         hardware: Hardware,
         callback: Callback,
     ) -> None:
-        self.network, self.batches, self.weights, self.plans = network, batches, weights, plans
+        self.network, self.streams, self.weights, self.plans = network, streams, weights, plans
         self.freezing = freezing
         self.dev, self.best, self.patience, self.compares_gradients = dev, best, patience, compares_gradients
         self.folder, self.resume_command = folder, resume_command or ""
@@ -81,7 +82,8 @@ class Loop:
                 while self.state.phase < len(self.plans):
                     plan = self.plans[self.state.phase]
                     self.network.frozen = self.freezing.in_phase(self.state.phase)
-                    phase = PhaseRun(self.network, self.weights, self.batches, plan, self.hardware)
+                    batches = self.streams[self.state.phase]
+                    phase = PhaseRun(self.network, self.weights, batches, plan, self.hardware)
                     self._run_phase(phase, tensors)
                     tensors = None
                     self.state.start_phase()
@@ -90,7 +92,7 @@ class Loop:
         return self.state
 
     def _run_phase(self, phase: PhaseRun, tensors: Mapping[str, Tensor] | None) -> None:
-        stopping = EarlyStopping(self.patience)
+        stopping = EarlyStopping(self.patience if phase.plan.interpolate == 1 else None)
         if tensors is not None:
             phase.restore(tensors)
         if self.state.stopping:
@@ -100,7 +102,10 @@ class Loop:
         while self.state.epoch < len(phase.plan.orders) and not stopping.done:
             self._run_epoch(phase)
             self.state.epoch, self.state.index = self.state.epoch + 1, 0
-            self._evaluate(phase, stopping)
+            if self.state.epoch == len(phase.plan.orders):
+                phase.interpolate()
+            if phase.plan.measured:
+                self._evaluate(phase, stopping)
             if stopping.done:
                 self.state.stopped = "early"
             self._save(phase)
@@ -108,6 +113,10 @@ class Loop:
             self._stop_if_asked()
 
     def _run_epoch(self, phase: PhaseRun) -> None:
+        if phase.plan.fits:
+            self.callback.note(f"fitting the heads of {', '.join(phase.plan.tasks)}")
+            fit_heads(self.network, phase.plan.tasks, phase.batches, self.hardware)
+            return
         self.network.train()
         epoch = f"epoch {self.state.epoch + 1}"
         label = epoch if len(self.plans) == 1 else f"phase {self.state.phase + 1} {epoch}"
@@ -190,9 +199,9 @@ class Loop:
         self.hardware.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.state.step)
 
     def _save(self, phase: PhaseRun) -> None:
-        self.state.positions = {name: list(batches.position) for name, batches in self.batches.items()}
-        self.state.rows = sum(batches.rows_seen for batches in self.batches.values())
-        self.state.data = self.state.data or {name: batches.fingerprint for name, batches in self.batches.items()}
+        self.state.positions = {name: list(rows.position) for name, rows in self._named_streams().items()}
+        self.state.rows = sum(self._rows_seen(name) for name in self.streams[0])
+        self.state.data = self.state.data or {name: rows.fingerprint for name, rows in self.streams[0].items()}
         self.states.save(self.state, phase.tensors())
 
     def _restore(self) -> dict[str, Tensor] | None:
@@ -201,12 +210,25 @@ class Loop:
         if restored is None:
             return None
         self.state, tensors = restored
-        changed = [name for name, rows in self.batches.items() if self.state.data.get(name) != rows.fingerprint]
+        changed = [name for name, rows in self.streams[0].items() if self.state.data.get(name) != rows.fingerprint]
         if changed:
             raise ConfigError(
                 f"the training rows of {', '.join(changed)} are not those that {self.folder} was started with; restore "
                 "them, or remove the folder and start anew"
             )
-        for name, (epoch, index) in self.state.positions.items():
-            self.batches[name].go_to(epoch, index)
+        for name, rows in self._named_streams().items():
+            rows.go_to(*self.state.positions[name])
         return tensors
+
+    def _named_streams(self) -> dict[str, TaskBatches]:
+        """Every stream of batches once, by the first phase that it serves and its task."""
+        streams = ((number, name, rows) for number, batches in enumerate(self.streams) for name, rows in batches.items())
+        named = {id(rows): (f"{number} {name}", rows) for number, name, rows in reversed(list(streams))}
+        return dict(named.values())
+
+    def _rows_seen(self, task: str) -> int:
+        """How many different rows of a task have been learned from or fitted to."""
+        now = self.plans[: self.state.phase + 1]
+        if any(plan.fits and task in plan.tasks for plan in now):
+            return len(self.streams[0][task].dataset)
+        return max(batches[task].rows_seen for batches in self.streams)

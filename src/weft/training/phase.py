@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from weft.checkpoints.state import below, optimizer_tensors, prefixed, restore_optimizer
 from weft.config.experiment import TrainLayers
+from weft.losses import Loss, LossFunction
 from weft.model.network import Network
+from weft.targets import FittedTarget
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.divergence import LearnedBatch, check_finite, total
@@ -24,6 +26,7 @@ from weft.training.weighting import LossWeights
 
 Learned = Callable[[str, float, Batch], None]  # told of every batch: its task, its loss, and itself
 COMPARED = 64  # rows of each task whose gradients are compared
+_SHARED = ("encoder.", "conditioner.")  # weights that are no head's
 
 
 class PhaseRun:
@@ -40,6 +43,7 @@ class PhaseRun:
         self.network, self.weights, self.batches, self.plan = network, weights, batches, plan
         self.hardware = hardware
         self.losses = network.losses()
+        self.contrasts = contrasts(network, plan)
         set_trainable(network, plan.train_layers)
         self.parameters = {
             **{name: p for name, p in network.named_parameters() if p.requires_grad},
@@ -47,6 +51,7 @@ class PhaseRun:
         }
         self.optimizer = self._build_optimizer()
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.began = self._shared_weights(clone=True) if plan.interpolate < 1 else {}
         self.model = hardware.prepare(network)
 
     def windows(self, epoch: int, begin: int) -> Iterator[list[str]]:
@@ -81,12 +86,19 @@ class PhaseRun:
         check_finite("a weight", total(parameters), state.step, used)
         state.updates += 1
 
+    @torch.no_grad()
+    def interpolate(self) -> None:
+        """Take all but the heads only so far from where the phase began as the plan says."""
+        ended = self._shared_weights()
+        for name, begin in self.began.items():
+            ended[name].copy_(torch.lerp(begin, ended[name], self.plan.interpolate))
+
     def losses_of_first_rows(self, task: str) -> Iterator[Tensor]:
         """The mean loss of a task's first rows in parts, a batch each, as large as in training."""
         for batch, share in self.batches[task].first(COMPARED):
             moved = batch.to(self.hardware.device)
             with self.hardware.autocast():
-                loss = self.losses[task](self.network(moved), moved)
+                loss = self._loss(self.network, task, moved)
             yield loss * share
 
     def tensors(self) -> dict[str, Tensor]:
@@ -95,6 +107,7 @@ class PhaseRun:
             **prefixed("network", self.network.state_dict()),
             **prefixed("weights", self.weights.state_dict()),
             **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
+            **prefixed("began", self.began),
             "rng": torch.get_rng_state(),
         }
         if torch.cuda.is_available():
@@ -106,6 +119,7 @@ class PhaseRun:
         self.network.load_state_dict(below("network", tensors))
         self.weights.load_state_dict(below("weights", tensors))
         restore_optimizer(self.optimizer, self.parameters, below("optimizer", tensors))
+        self.began = {name: tensor.to(self.hardware.device) for name, tensor in below("began", tensors).items()}
         torch.set_rng_state(tensors["rng"])
         if "rng_device" in tensors and torch.cuda.is_available():
             torch.cuda.set_rng_state(tensors["rng_device"])
@@ -136,17 +150,40 @@ class PhaseRun:
         """The next batch of a task and its loss, whose part of the gradient is there afterwards."""
         batch = self.batches[task].next().to(self.hardware.device)
         with self.hardware.autocast():
-            loss = self.losses[task](self.model(batch), batch)
-            extra = self.network.extra_loss(task)
+            loss = self._loss(self.model, task, batch)
+            extra = None if task in self.contrasts else self.network.extra_loss(task)
         whole = loss if extra is None else loss + extra
         self.hardware.backward(self.weights(task, whole) / share)
         return batch, float(loss.detach())
+
+    def _loss(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
+        """The loss of a batch: of what the task's head says, or of what it reads."""
+        if task not in self.contrasts:
+            return self.losses[task](model(batch), batch)
+        assert batch.gold is not None
+        return self.contrasts[task](model(batch, features=True).values, batch.gold)
+
+    def _shared_weights(self, clone: bool = False) -> dict[str, Tensor]:
+        """The weights that learn and are of no head, by name; as they are now, or as they stay."""
+        tensors = {name: p.detach() for name, p in self.parameters.items() if name.startswith(_SHARED)}
+        return {name: tensor.clone() if clone else tensor for name, tensor in tensors.items()}
 
     def _clip(self, parameters: list[nn.Parameter]) -> float:
         """Shorten the gradient where it is too long; what comes back is finite if all of it is."""
         if self.plan.max_grad_norm:
             return self.hardware.clip_gradient(parameters, self.plan.max_grad_norm)
         return total(parameter.grad for parameter in parameters if parameter.grad is not None)
+
+
+def contrasts(network: Network, plan: PhasePlan) -> dict[str, LossFunction]:
+    """The loss of what heads read, for each task of a phase whose answers it suits."""
+    suited = [name for name in plan.tasks if plan.loss is not None and is_contrastable(network.targets[name], plan.loss)]
+    return {name: plan.loss.build(network.targets[name].label_counts) for name in suited if plan.loss is not None}
+
+
+def is_contrastable(target: FittedTarget, loss: Loss) -> bool:
+    """Whether a loss of what heads read suits a task: one that says its labels of whole rows."""
+    return bool(target.row_labels) and target.target.target_type in loss.target_types
 
 
 def set_trainable(network: Network, layers: TrainLayers) -> None:
@@ -157,7 +194,7 @@ def set_trainable(network: Network, layers: TrainLayers) -> None:
     encoder = network.encoder
     encoder.requires_grad_(False)
     blocks = list(encoder.blocks)
-    for block in blocks[max(0, len(blocks) - layers) :]:
+    for block in blocks if layers == "blocks" else blocks[max(0, len(blocks) - layers) :]:
         block.requires_grad_(True)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.config.experiment import Experiment, Phase, TrainLayers
+from weft.losses import Loss
 from weft.training.schedule import DecayShape
 
 
@@ -26,6 +27,14 @@ class PhasePlan:
     batches_per_update: int
     pcgrad: bool
     seed: int
+    loss: Loss | None = None  # of what heads read, for the tasks it suits
+    fits: bool = False  # heads, at once, in the single epoch it then has
+    interpolate: float = 1.0  # how far the encoder goes in the end
+
+    @property
+    def measured(self) -> bool:
+        """Whether its heads have learned what the dev rows ask for."""
+        return self.loss is None
 
     @property
     def batches(self) -> int:
@@ -38,15 +47,14 @@ class PhasePlan:
         return sum(-(-len(order) // self.batches_per_update) for order in self.orders)
 
 
-def plan_phases(experiment: Experiment, batches: Mapping[str, int]) -> list[PhasePlan]:
+def plan_phases(experiment: Experiment, batches: Sequence[Mapping[str, int]]) -> list[PhasePlan]:
     """The phases of an experiment, or the single one it has without any.
 
     Args:
-        batches: how many batches one pass over the rows of each task has.
+        batches: of each phase, how many batches one pass over the rows of each task has.
     """
-    phases = experiment.phases or (Phase(),)
-    layers = experiment.trained_layers
-    return [_plan(phase, experiment, batches, choice) for phase, choice in zip(phases, layers, strict=True)]
+    phases = zip(experiment.stretches, batches, experiment.trained_layers, strict=True)
+    return [_plan(phase, experiment, counts, layers) for phase, counts, layers in phases]
 
 
 def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], layers: TrainLayers) -> PhasePlan:
@@ -68,11 +76,18 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], laye
         batches_per_update=settings.gradient_accumulation_steps or one_of_each,
         pcgrad=settings.conflict == "pcgrad",
         seed=experiment.seed,
+        loss=phase.loss,
+        fits=phase.fit is not None,
+        interpolate=phase.interpolate or 1.0,
     )
 
 
 def _orders(phase: Phase, experiment: Experiment, sizes: list[int]) -> list[list[int]]:
     """The order of tasks in every epoch of a phase."""
-    epochs = phase.epochs or experiment.training.epochs
+    if phase.fit is not None:
+        return [[]]
     sampler = phase.sampling or experiment.sampling
+    if phase.steps is not None:
+        return [sampler.order([phase.steps] * len(sizes), 0, 1, experiment.seed)]
+    epochs = phase.epochs or experiment.training.epochs
     return [sampler.order(sizes, epoch, epochs, experiment.seed) for epoch in range(epochs)]

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from weft.checkpoints.source import find_folder
+from weft.config.expand import expand
 from weft.config.experiment import Experiment
 from weft.corpus.files import corpus_files
 from weft.corpus.loading import CorpusLoader, corpus_faults
@@ -32,6 +33,7 @@ from weft.model.network import Network, network_shape
 from weft.targets import FittedTarget
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
+from weft.training.facts import task_facts
 from weft.training.faults import Faults
 from weft.training.mismatches import check_heads, check_losses, check_sources
 from weft.training.reading import read_files
@@ -58,6 +60,7 @@ class PreparedRun:
     targets: dict[str, FittedTarget] = field(default_factory=dict)  # of every task with rows to learn from
     unread: list[str] = field(default_factory=list)  # tasks whose raw text is too long to be read only to check it
     network: Network | None = None
+    reasons: tuple[str, ...] = ()  # why it will learn as it does, as far as a preset has chosen
 
     def complete(self) -> tuple[dict[str, Splits], Network]:
         """Every task's rows and the network; raises one error with all faults where there are any."""
@@ -124,13 +127,14 @@ def prepare_with(
     for name, task in corpora.items():
         _check_corpus(prepared, name, task)
     _fit_targets(prepared)
+    _expand_preset(prepared)
     _check_network(prepared)
     if corpora:
         with (reading or _silence)() as progress:
             _load_corpora(prepared, corpora, cache, progress)
     if source is not None and not faults:
         with faults.catch("encoder"):
-            prepared.network = build_network(experiment, prepared.targets, source)
+            prepared.network = build_network(prepared.experiment, prepared.targets, source)
     return prepared
 
 
@@ -247,6 +251,18 @@ def _fit_targets(prepared: PreparedRun) -> None:
         if golds or parts is None:  # raw text has none to be fitted to
             prepared.targets[name] = task.target().fit(golds)
     check_losses(prepared.experiment.tasks, prepared.targets, prepared.faults)
+
+
+def _expand_preset(prepared: PreparedRun) -> None:
+    """Write out how to learn where the config leaves it to a preset."""
+    experiment = prepared.experiment
+    facts = {
+        name: task_facts(experiment.tasks[name], target, prepared.rows.parts[name]["train"].rows)
+        for name, target in prepared.targets.items()
+        if name in prepared.rows.parts
+    }
+    with prepared.faults.catch("preset"):
+        prepared.experiment, prepared.reasons = expand(experiment, facts)
 
 
 def _check_network(prepared: PreparedRun) -> None:

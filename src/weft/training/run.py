@@ -41,7 +41,7 @@ from weft.training.progress import Callback, ProgressCallback
 from weft.training.record import RunFacts
 from weft.training.shared import Shared
 from weft.training.state import TrainingState
-from weft.training.task_batches import TaskBatches
+from weft.training.streams import count_batches, phase_streams
 from weft.training.task_data import Fold
 from weft.training.weighting import LossWeights
 
@@ -157,6 +157,9 @@ class Run:
             cache, reading = self.folder / CACHE, callback.reading
             prepared = prepare(experiment, base, device=device, cache=cache, reading=reading, shared=shared, fold=fold)
             self.data, self.network = prepared.complete()
+            self.experiment = experiment = prepared.experiment
+            for reason in prepared.reasons:
+                callback.note(reason)
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
                 name: hidden_names(experiment.tasks[name].target().fit([row.gold for row in splits["train"].rows]))
@@ -193,18 +196,15 @@ class Run:
 
     def _build_loop(self) -> Loop:
         network, settings = self.network, self.experiment.training
-        batches = {
-            name: TaskBatches(network, name, splits.train, settings, self.experiment.seed)
-            for name, splits in self.data.items()
-        }
+        streams = phase_streams(self.experiment, network, {name: splits.train for name, splits in self.data.items()})
         weights = LossWeights(
             {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
         )
-        plans = plan_phases(self.experiment, {name: len(rows) for name, rows in batches.items()})
+        plans = plan_phases(self.experiment, count_batches(streams))
         self.freezing = self._freezing(plans)
         return Loop(
             network,
-            batches,
+            streams,
             weights.to(self.hardware.device),
             plans,
             self.dev,

@@ -13,19 +13,38 @@ from weft.config.training import Batching
 from weft.data.dataset import Dataset
 from weft.data.records import Example
 from weft.model.network import Network
-from weft.tensors import Batch
+from weft.tensors import Batch, batches_by_length
 from weft.tokenization.examples import TokenizedExample
+from weft.training.balanced import balanced_batch
 from weft.training.batches import cut, plan
+
+_TOKENS = 8192  # of a batch of rows that are only read
 
 
 class TaskBatches:
-    """An endless stream of batches, the rows in a new order in every epoch; its position is plain data."""
+    """An endless stream of batches, the rows in a new order in every epoch; its position is plain data.
 
-    def __init__(self, network: Network, task: str, dataset: Dataset, batching: Batching, seed: int) -> None:
-        self.task, self.batching = task, batching
+    Args:
+        balanced: whether an epoch is one batch, with as many rows of each label as there is room for.
+        max_length: fewer tokens of a row than the task reads.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        task: str,
+        dataset: Dataset,
+        batching: Batching,
+        seed: int,
+        *,
+        balanced: bool = False,
+        max_length: int | None = None,
+    ) -> None:
+        self.task, self.batching, self.max_length = task, batching, max_length
         self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
         self.network, self.dataset = network, dataset
         self.rows = dataset.prepare(self._prepare, lambda row: row[0].tokens)
+        self.groups = self._rows_by_label() if balanced else []
         self.drawn: list[int] = []  # the rows of the last batch
         self.go_to(0, 0)
         self.size = len(self.batches)
@@ -58,7 +77,11 @@ class TaskBatches:
         """Stand where `position` said."""
         self.epoch, self.index = epoch, index
         self.rows = self.rows.epoch(epoch)
-        self.batches = plan(self.rows.lengths, self.batching, self.seed, epoch)
+        lengths = self.rows.lengths
+        if self.groups:
+            self.batches = [balanced_batch(self.groups, lengths, self.batching, self.seed, epoch)]
+        else:
+            self.batches = plan(lengths, self.batching, self.seed, epoch)
 
     def next(self) -> Batch:
         """The next batch."""
@@ -68,6 +91,11 @@ class TaskBatches:
         self.index += 1
         return self._batch(self.drawn)
 
+    def once(self) -> Iterator[Batch]:
+        """All rows once, those of one length together, without moving the stream."""
+        for rows in batches_by_length(self.rows.lengths, _TOKENS):
+            yield self._batch(rows)
+
     def first(self, rows: int) -> Iterator[tuple[Batch, float]]:
         """The first rows of the file in batches, each with its share of them, without moving the stream."""
         rows = min(rows, len(self.dataset))
@@ -76,8 +104,17 @@ class TaskBatches:
 
     def _prepare(self, examples: Sequence[Example]) -> list[tuple[TokenizedExample, Tensor]]:
         """Each example as tokens, and its gold."""
-        tokenized = self.network.encode(self.task, examples)
+        tokenized = self.network.encode(self.task, examples, self.max_length)
         return list(zip(tokenized, self.network.targets[self.task].gold_tensors(examples, tokenized), strict=True))
+
+    def _rows_by_label(self) -> list[list[int]]:
+        """The rows of each label, and those of none."""
+        target = self.network.targets[self.task].target
+        groups: dict[str | None, list[int]] = {}
+        for row, example in enumerate(self.dataset):
+            for label in tuple(target.labels_in(example.gold)) or (None,):
+                groups.setdefault(label, []).append(row)
+        return list(groups.values())
 
     def _batch(self, indices: list[int]) -> Batch:
         rows = self.rows.take(indices)

@@ -21,6 +21,7 @@ from weft.training.plan import PhasePlan, plan_phases
 from weft.training.prepare import prepare
 from weft.training.shared import Shared
 from weft.training.state import TrainingState
+from weft.training.streams import count_batches, phase_streams
 from weft.training.task_batches import TaskBatches
 from weft.training.task_data import Fold
 from weft.training.weighting import LossWeights
@@ -46,19 +47,18 @@ def seconds_per_run(
         return None
     prepared = prepare(experiment, base, device=device, shared=shared, fold=fold)
     data, network = prepared.complete()
+    experiment = prepared.experiment
     where = choose_device(device)
     hardware = Hardware(where, choose_precision(where, experiment.training.precision), (), Path())
-    batches = {
-        name: _FirstBatch(network.to(where), name, splits.train, experiment.training, experiment.seed)
-        for name, splits in data.items()
-    }
-    plans = plan_phases(experiment, {name: len(rows) for name, rows in batches.items()})
+    train = {name: splits.train for name, splits in data.items()}
+    streams = phase_streams(experiment, network.to(where), train, _FirstBatch)
+    plans = plan_phases(experiment, count_batches(streams))
     rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
     freezing = Freezing(network, plans, rows, KeptStates(), "timed")
     total = _ALWAYS
     for number, plan in enumerate(plans):
         network.frozen = freezing.in_phase(number)
-        timed = _TimedPhase(network, batches, plan, hardware)
+        timed = _TimedPhase(network, streams[number], plan, hardware)
         total += timed.learning() + len(plan.orders) * timed.reading(_dev_rows(experiment, data))
         total += timed.comparing() if experiment.training.gradient_agreement else 0.0
     return total + timed.reading({name: len(splits.test) for name, splits in data.items()})

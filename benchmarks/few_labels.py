@@ -1,0 +1,238 @@
+"""weft's defaults with 8, 16 and 64 labels per class beside SetFit, a probe, TF-IDF and plain fine-tuning.
+
+    pip install setfit==1.2.0
+    python benchmarks/few_labels.py weft probe tfidf fine_tuning setfit_paper setfit_default
+
+Every method learns from the same rows, answers the same test rows and starts from the same all-MiniLM-L6-v2. Each run is
+written as it ends, one file per method (docs/results/few_labels/), so that the long ones can be interrupted and go on;
+`--seconds` writes only how long training takes, every method in turn on an otherwise idle machine.
+`python -m docs.results` turns the files into the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FIELDS = ("set", "per_class", "seed", "rows", "seconds", "right")
+TEST_ROWS = 1000
+Row = tuple[tuple[str, ...], str]  # one text or two, and the label
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set: where its rows are and how they are named."""
+
+    test: str
+    texts: tuple[str, ...] = ("sentence",)
+
+    @property
+    def kind(self) -> str:
+        return "classification" if len(self.texts) == 1 else "pair_classification"
+
+
+SETS = {
+    "trec": Set("test.csv"),
+    "sst5": Set("dev.csv"),
+    "cola": Set("dev.csv"),
+    "medical_abstracts": Set("test.csv"),
+    "mrpc": Set("test.csv", ("sentence1", "sentence2")),
+    "symptom2disease": Set("test.csv"),
+    "banking77": Set("test.csv"),
+}
+
+
+def read(file: Path, texts: Sequence[str]) -> list[Row]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        return [(tuple(row[text] for text in texts), row["label"]) for row in csv.DictReader(opened)]
+
+
+def draw(rows: Sequence[Row], per_class: int, seed: int) -> list[Row]:
+    """So many rows of each label, or all where there are fewer, in an order that follows from the seed."""
+    by_label = defaultdict(list)
+    for row in rows:
+        by_label[row[1]].append(row)
+    chance = random.Random(seed)
+    drawn = [row for label in sorted(by_label) for row in chance.sample(by_label[label], len(by_label[label]))[:per_class]]
+    chance.shuffle(drawn)
+    return drawn
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a method is given."""
+
+    of: Set
+    train: list[Row]
+    test: list[Row]
+    seed: int
+
+    @property
+    def labels(self) -> list[str]:
+        return [label for _, label in self.train]
+
+
+Answer = tuple[float, list[str]]  # seconds of training, and a label for each test row
+
+
+def setfit(job: Job, **recipe: Any) -> Answer:
+    """SetFit with its default head, a logistic regression."""
+    from datasets import Dataset
+    from setfit import SetFitModel, Trainer, TrainingArguments
+
+    from weft.checkpoints.source import packaged_folder
+
+    model = SetFitModel.from_pretrained(str(packaged_folder()), local_files_only=True)
+    rows = Dataset.from_dict({"text": [texts[0] for texts, _ in job.train], "label": job.labels})
+    with tempfile.TemporaryDirectory() as place:
+        settings = TrainingArguments(
+            output_dir=place, seed=job.seed, batch_size=16, num_epochs=1, save_strategy="no", report_to=[],
+            show_progress_bar=False, **recipe,
+        )  # fmt: skip
+        trainer = Trainer(model=model, args=settings, train_dataset=rows)
+        began = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - began
+    return seconds, [str(label) for label in model.predict([texts[0] for texts, _ in job.test])]
+
+
+def setfit_paper(job: Job) -> Answer:
+    """As in its paper: twenty pairs of each kind for every row."""
+    return setfit(job, num_iterations=20)
+
+
+def setfit_default(job: Job) -> Answer:
+    """As it comes: every pair of rows, those of one label repeated until there are as many."""
+    return setfit(job)
+
+
+def tfidf(job: Job) -> Answer:
+    """Words and pairs of words, logistic regression."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    began = time.perf_counter()
+    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(C=10, max_iter=2000))
+    model.fit([" ".join(texts) for texts, _ in job.train], job.labels)
+    seconds = time.perf_counter() - began
+    return seconds, list(model.predict([" ".join(texts) for texts, _ in job.test]))
+
+
+def probe(job: Job) -> Answer:
+    """The encoder as it is, logistic regression on its normalised mean states."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    import weft
+
+    encoder = weft.load_encoder("minilm", device="cpu")
+
+    def features(rows: list[Row]) -> Any:
+        columns = [encoder.embed([texts[place] for texts, _ in rows]) for place in range(len(job.of.texts))]
+        columns = [np.asarray(column) / np.linalg.norm(np.asarray(column), axis=1, keepdims=True) for column in columns]
+        return columns[0] if len(columns) == 1 else np.hstack([abs(columns[0] - columns[1]), columns[0] * columns[1]])
+
+    began = time.perf_counter()
+    model = LogisticRegression(C=10, max_iter=2000).fit(features(job.train), job.labels)
+    seconds = time.perf_counter() - began
+    return seconds, list(model.predict(features(job.test)))
+
+
+def weft_run(job: Job, **settings: Any) -> Answer:
+    """weft from a config of ten lines, plus what is given."""
+    import weft
+
+    with tempfile.TemporaryDirectory() as place:
+        write(Path(place) / "train.csv", job.of, job.train)
+        columns = dict(zip(("text",) if len(job.of.texts) == 1 else ("text_a", "text_b"), job.of.texts, strict=True))
+        task = {"kind": job.of.kind, "train": "train.csv", **columns, "label": "label"}
+        config = {"data": place, "seed": job.seed, "tasks": {"answer": task}, **settings}
+        began = time.perf_counter()
+        model = weft.train(config, Path(place) / "model", callback=weft.Callback())
+        seconds = time.perf_counter() - began
+        answers = model.predict([texts[0] if len(texts) == 1 else texts for texts, _ in job.test])
+        return seconds, [str(answer["answer"]) for answer in answers]
+
+
+def write(file: Path, of: Set, rows: list[Row]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow((*of.texts, "label"))
+        writer.writerows((*texts, label) for texts, label in rows)
+
+
+METHODS: dict[str, Callable[[Job], Answer]] = {
+    "weft": weft_run,
+    "probe": probe,
+    "tfidf": tfidf,
+    "setfit_paper": setfit_paper,
+    "setfit_default": setfit_default,
+}
+
+
+def done(file: Path) -> set[tuple[str, ...]]:
+    if not file.exists():
+        return set()
+    with file.open(encoding="utf-8", newline="") as opened:
+        return {(row["set"], row["per_class"], row["seed"]) for row in csv.DictReader(opened)}
+
+
+def record(file: Path, *cells: object) -> None:
+    new = not file.exists()
+    with file.open("a", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        if new:
+            writer.writerow(FIELDS)
+        writer.writerow(cells)
+
+
+def packed(right: Sequence[bool]) -> str:
+    """Which test rows were answered rightly, four to a hexadecimal digit."""
+    bits = "".join("01"[one] for one in right).ljust(-(-len(right) // 4) * 4, "0")
+    return "".join(f"{int(bits[start : start + 4], 2):x}" for start in range(0, len(bits), 4))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="+", choices=METHODS)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/few_labels"))
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--per-class", nargs="+", type=int, default=[8, 16, 64])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--threads", type=int)
+    options = parser.parse_args()
+    if options.threads:
+        import torch
+
+        torch.set_num_threads(options.threads)
+    options.output.mkdir(parents=True, exist_ok=True)
+    for per_class in options.per_class:
+        for seed in range(1, options.seeds + 1):
+            for name in options.sets:
+                of = SETS[name]
+                train = draw(read(options.data / name / "train.csv", of.texts), per_class, seed)
+                test = read(options.data / name / of.test, of.texts)
+                test = random.Random(0).sample(test, min(len(test), TEST_ROWS))
+                for method in options.methods:
+                    file = options.output / f"{method}.csv"
+                    if (name, str(per_class), str(seed)) in done(file) or (method.startswith("setfit") and name == "mrpc"):
+                        continue
+                    seconds, answers = METHODS[method](Job(of, train, test, seed))
+                    right = [answer == label for answer, (_, label) in zip(answers, test, strict=True)]
+                    record(file, name, per_class, seed, len(test), f"{seconds:.1f}", packed(right))
+                    share = sum(right) / len(right)
+                    print(f"{method} {name} {per_class} per class, seed {seed}: {share:.4f} in {seconds:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

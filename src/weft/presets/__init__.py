@@ -1,0 +1,61 @@
+"""Presets: how to learn where a config does not say, one kind per file.
+
+A preset looks at what is known of the tasks' rows and gives parts of a config, which anybody could have written: phases
+and settings of training. `weft train CONFIG --show-config` prints them. What a config names itself is never changed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.spec import Spec
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What a preset may know of a task."""
+
+    rows: int  # to learn from
+    labels: int  # of whole rows; 0 for tasks that have none
+    rows_per_label: float  # of the label in the middle
+    contrasts: bool  # whether rows can be brought together by their labels
+    fits: bool  # whether its head can be fitted at once
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a preset may know of a run."""
+
+    tasks: Mapping[str, TaskFacts]
+    batch_size: int  # rows of a batch, about
+    frozen: bool = False  # the encoder, by the config
+    conditioned: bool = False  # whether a method adds weights that must be learned
+    named: tuple[str, ...] = ()  # settings by which the config says how to learn
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Parts of a config, and one line on each choice."""
+
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    training: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+class Preset(Spec, root=True):
+    """The root of all presets."""
+
+    @abstractmethod
+    def expand(self, facts: RunFacts) -> Expansion:
+        """The parts of a config that it stands for."""
+
+
+def has_few_labels(facts: TaskFacts) -> bool:
+    """Whether so few rows tell what a task is about that fine-tuning alone would not be the best to do."""
+    return facts.contrasts and facts.rows_per_label <= _FEW
+
+
+_FEW = 100  # rows of a label
