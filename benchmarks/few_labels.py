@@ -61,7 +61,9 @@ def draw(rows: Sequence[Row], per_class: int, seed: int) -> list[Row]:
     for row in rows:
         by_label[row[1]].append(row)
     chance = random.Random(seed)
-    drawn = [row for label in sorted(by_label) for row in chance.sample(by_label[label], len(by_label[label]))[:per_class]]
+    drawn = [
+        row for label in sorted(by_label) for row in chance.sample(by_label[label], len(by_label[label]))[:per_class]
+    ]
     chance.shuffle(drawn)
     return drawn
 
@@ -121,7 +123,9 @@ def tfidf(job: Job) -> Answer:
     from sklearn.pipeline import make_pipeline
 
     began = time.perf_counter()
-    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(C=10, max_iter=2000))
+    model = make_pipeline(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(C=10, max_iter=2000)
+    )
     model.fit([" ".join(texts) for texts, _ in job.train], job.labels)
     seconds = time.perf_counter() - began
     return seconds, list(model.predict([" ".join(texts) for texts, _ in job.test]))
@@ -225,13 +229,18 @@ def main() -> None:
                 test = random.Random(0).sample(test, min(len(test), TEST_ROWS))
                 for method in options.methods:
                     file = options.output / f"{method}.csv"
-                    if (name, str(per_class), str(seed)) in done(file) or (method.startswith("setfit") and name == "mrpc"):
+                    if (name, str(per_class), str(seed)) in done(file) or (
+                        method.startswith("setfit") and name == "mrpc"
+                    ):
                         continue
                     seconds, answers = METHODS[method](Job(of, train, test, seed))
                     right = [answer == label for answer, (_, label) in zip(answers, test, strict=True)]
                     record(file, name, per_class, seed, len(test), f"{seconds:.1f}", packed(right))
                     share = sum(right) / len(right)
-                    print(f"{method} {name} {per_class} per class, seed {seed}: {share:.4f} in {seconds:.1f} s", flush=True)
+                    print(
+                        f"{method} {name} {per_class} per class, seed {seed}: {share:.4f} in {seconds:.1f} s",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

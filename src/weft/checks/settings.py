@@ -22,7 +22,7 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
             trained = layers if phase.train_layers is None else phase.train_layers
             rates.append((f"phases.{number}", phase.learning_rate or training.learning_rate, trained))
     for place, rate, trained in rates:
-        if rate > HIGH_RATE and trained != 0:
+        if rate is not None and rate > HIGH_RATE and trained != 0:
             message = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
             yield Finding("warning", f"{place}.learning_rate", message)
     for name, task in experiment.tasks.items():

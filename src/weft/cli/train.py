@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Instead of the config's seed.")] = None,
     device: DeviceChoice = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run of the same output.")] = False,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print all settings, those of the preset with reasons; train nothing.")
+    ] = False,
 ) -> None:
     """Train all tasks of a config on one encoder.
 
@@ -26,6 +30,9 @@ def train(
 
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
     """
+    if show_config:
+        _show_config(config, overrides or (), data, seed)
+        return
     from weft.cli.screen import show_run
     from weft.training.folder import RunFolder, resume_command
     from weft.training.interrupt import Interrupted
@@ -41,3 +48,18 @@ def train(
             raise
         raise Interrupted(folder.path, resume_command(config, target, device)) from None
     show_run(target)
+
+
+def _show_config(config: Path, overrides: Sequence[str], data: Path | None, seed: int | None) -> None:
+    """Print the whole config as it would be run."""
+    import tomli_w
+
+    from weft.config.document import data_folder, read_experiment
+    from weft.training.prepare import prepare
+
+    experiment = read_experiment(config, (*overrides, *([f"seed={seed}"] if seed is not None else [])))
+    prepared = prepare(experiment, data_folder(config.parent, experiment, data))
+    prepared.complete()
+    for reason in prepared.reasons:
+        typer.echo(f"# {reason}")
+    typer.echo(tomli_w.dumps(prepared.experiment.to_dict()))

@@ -154,5 +154,5 @@ def _division_faults(
 def _without_learning(experiment: Experiment, seed: int) -> Experiment:
     """What has to be the same for two experiments to have the same rows, network and device."""
     training = Training(precision=experiment.training.precision, report_to=experiment.training.report_to)
-    update = {"seed": seed, "training": training, "phases": (), "sampling": RoundRobin()}
+    update = {"seed": seed, "training": training, "sampling": RoundRobin()}
     return experiment.model_copy(update=update)

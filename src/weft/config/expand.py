@@ -24,8 +24,13 @@ def expand(experiment: Experiment, tasks: Mapping[str, TaskFacts]) -> tuple[Expe
     )
     given = experiment.preset.expand(facts)
     settings = {name: value for name, value in given.training.items() if getattr(training, name) is None}
+    phases = experiment.phases or tuple(Phase(**phase) for phase in given.phases)
+    fitted = tuple(name for name, task in tasks.items() if task.fits)
     changes = {
         "training": training.model_copy(update=settings),
-        "phases": experiment.phases or tuple(Phase(**phase) for phase in given.phases),
+        "phases": tuple(
+            phase if phase.fit is None or phase.tasks is not None else phase.model_copy(update={"tasks": fitted})
+            for phase in phases
+        ),
     }
     return experiment.model_copy(update=changes), () if experiment.phases else given.reasons

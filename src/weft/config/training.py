@@ -72,6 +72,9 @@ class Training(Batching):
     """Stop a phase after so many evaluations without gain."""
     choose_by: str = "overall"
     """What the best weights are: `overall` (mean gain over each task's majority baseline), or a task's name."""
+    choose_from: Annotated[int, Field(ge=1)] = 100
+    """The fewest dev rows that weights are chosen by: fewer cannot tell one epoch from the next. A task with fewer has
+    no say; where no task has, the last weights are taken."""
     keep_best_per_task: bool = True
     """Also keep the weights that were best for each task, in `best/`."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"

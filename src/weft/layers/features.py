@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
-from weft.layers.pairs import Feature, cosine, pair_features
+from weft.layers.pairs import Feature, cosine, pair_features, scaled
 from weft.tensors import States
 
 
@@ -17,6 +18,14 @@ class Features(nn.Module):
         """What a head says of all answers, (R, O)."""
         values: Tensor = head(self(states))
         return values
+
+    def direction(self, width: int) -> Tensor | None:
+        """A direction in what it gives, (F,), along which answers are known to rise before any row is seen, if any.
+
+        Args:
+            width: of a state.
+        """
+        return None
 
 
 class TextFeatures(Features):
@@ -32,15 +41,24 @@ class TextFeatures(Features):
 
 
 class SiameseFeatures(TextFeatures):
-    """The features of pairs, whose two texts are neighbouring rows."""
+    """The features of pairs, whose two texts are neighbouring rows.
+
+    Vectors are scaled to a mean square of 1 first, so that the mean of their product is their cosine.
+    """
 
     def __init__(self, pooler: nn.Module, features: Sequence[Feature]) -> None:
         super().__init__(pooler)
         self.features = tuple(features)
 
     def forward(self, states: States) -> Tensor:
-        vectors = super().forward(states)
+        vectors = scaled(super().forward(states))
         return pair_features(vectors[0::2], vectors[1::2], self.features)
+
+    def direction(self, width: int) -> Tensor | None:
+        """The cosine."""
+        if "product" not in self.features:
+            return None
+        return torch.cat([torch.full((width,), float(name == "product") / width) for name in self.features])
 
 
 class CosineFeatures(TextFeatures):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -19,6 +20,12 @@ def pair_features(u: Tensor, v: Tensor, features: Sequence[Feature]) -> Tensor:
     """
     parts = {"u": u, "v": v, "difference": (u - v).abs(), "product": u * v}
     return torch.cat([parts[name] for name in features], 1)
+
+
+def scaled(vectors: Tensor) -> Tensor:
+    """Vectors of the same directions whose numbers have a mean square of 1, (B, H); a vector of zeros stays one."""
+    long: Tensor = F.normalize(vectors, dim=1) * math.sqrt(vectors.shape[1])
+    return long
 
 
 def cosine(u: Tensor, v: Tensor) -> Tensor:

@@ -29,7 +29,9 @@ class FewLabels(Preset):
         fitted = [name for name, task in facts.tasks.items() if task.fits]
         settings = FineTuning().settings(facts)  # for phases that a config names
         if facts.frozen and not facts.conditioned:
-            return Expansion([{"fit": "logistic", "tasks": fitted}], settings, ("the encoder is frozen: heads are fitted",))
+            return Expansion(
+                [{"fit": "logistic", "tasks": fitted}], settings, ("the encoder is frozen: heads are fitted",)
+            )
         steps = self.steps or 60
         contrast: dict[str, Any] = {
             "tasks": compared,

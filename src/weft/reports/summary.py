@@ -48,8 +48,8 @@ def listed(names: Iterable[str], most: int = 6) -> str:
 
 
 def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
-    tasks = [task for task in tasks if task.perplexities is None]  # nothing without an encoder tells masked words
-    if not tasks:
+    tasks = [task for task in tasks if task.perplexities is None and task.result.rows]
+    if not tasks:  # nothing without an encoder tells masked words
         return []
     parts = {task.reported_on for task in tasks}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
@@ -85,7 +85,13 @@ def _perplexities(tasks: Iterable[TaskRecord]) -> list[str]:
 
 def _cautions(tasks: Sequence[TaskRecord]) -> list[str]:
     sentences = [sentence for task in tasks for sentence in _cautions_of(task)]
-    if chosen := [task.name for task in tasks if task.reported_on == "dev"]:
+    if unmeasured := [task.name for task in tasks if not task.result.rows]:
+        sentences.append(
+            f"{listed(unmeasured)} {_verb(unmeasured, 'was', 'were')} not measured: there is no test file, and all rows"
+            " were needed to learn from. Name a test file, or measure it on folds with weft compare: a grid of"
+            ' base = "CONFIG" and folds = 5.'
+        )
+    if chosen := [task.name for task in tasks if task.reported_on == "dev" and task.result.rows]:
         sentences.append(
             f"{listed(chosen)} {_verb(chosen, 'was', 'were')} measured on the dev rows that also chose the weights:"
             " expect less on new texts."

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -50,14 +53,17 @@ def _file_or_rows(value: Any) -> Any:
 
 
 def _file_rows_or_share(value: Any) -> Any:
-    share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
-    if share or isinstance(value, str | RowsInMemory):
+    share = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+    if value is None or share or isinstance(value, str | RowsInMemory):
         return value
     raise ValueError(
-        f"write the name of a file, or the share of the training rows to hold out, between 0 and 1; received "
+        f"write the name of a file, or the share of the training rows to hold out, from 0 (none) to below 1; received "
         f"{describe(value)}"
     )
 
+
+DEV_SHARE = 0.1  # of plenty of training rows
+_PLENTY, _PLENTY_PER_LABEL = 400, 40  # rows
 
 GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
 
@@ -70,8 +76,11 @@ class TaskFiles(Spec):
 
     train: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
-    dev: Annotated[str | float | GivenRows, BeforeValidator(_file_rows_or_share)] = 0.1
-    """File of the rows to choose by, or the share of the training rows to hold out for that."""
+    dev: Annotated[str | float | GivenRows | None, BeforeValidator(_file_rows_or_share)] = None
+    """File of the rows to choose by, or the share of the training rows to hold out for that, 0 for none.
+
+    If unset, a tenth of them where there are 400 or more and most labels have 40; fewer are all needed to learn from.
+    """
     test: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
     """File of the rows to report on; the dev rows where there is none."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -90,8 +99,8 @@ class TaskFiles(Spec):
 
     @property
     def dev_share(self) -> float | None:
-        """The share of the training rows to hold out; None where dev rows are given."""
-        return self.dev if isinstance(self.dev, float) else None
+        """The share of the training rows to hold out, if unset that of plenty; None where dev rows are given."""
+        return DEV_SHARE if self.dev is None else self.dev if isinstance(self.dev, float) else None
 
     @model_serializer(mode="wrap")
     def _without_rows(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -169,6 +178,15 @@ class Task(TaskFiles, root=True):
     def read_input(self, row: Row) -> Input:
         """What it reads of a row; raises DataError with line and column."""
         return Input(tuple(get_text(row, column) for column in self.text_columns(row.columns)))
+
+    def share_to_hold_out(self, train: Sequence[Example]) -> float | None:
+        """The share of these training rows to choose by; None where dev rows are given, or where all are needed."""
+        if self.dev is not None:
+            return self.dev_share or None
+        target, kept = self.target(), self.keep(len(train))
+        counts = Counter(label for row in train for label in target.labels_in(row.gold)) if target.labels_rows else {}
+        of_label = median(counts.values()) * kept / len(train) if counts else math.inf
+        return DEV_SHARE if kept >= _PLENTY and of_label >= _PLENTY_PER_LABEL else None
 
     def input_key(self, header: Collection[str]) -> Hashable:
         """Equal for tasks that read the same of every row of a file with these columns."""

@@ -19,15 +19,16 @@ _HELD = 10_000_000  # scores of all tasks together; more are computed again wher
 class DevRows:
     """The dev rows of every task: tokenized once, and the scores of the best weights held for calibration and report.
 
-    After each epoch at most `limit` rows of each task are looked at.
+    After each epoch at most `limit` rows of each task are looked at. Tasks with at least `fewest` are chosen by.
     """
 
-    def __init__(self, network: Network, data: Mapping[str, Splits], limit: int) -> None:
+    def __init__(self, network: Network, data: Mapping[str, Splits], limit: int, fewest: int = 1) -> None:
         self.network = network
-        self.all = {name: splits.dev for name, splits in data.items()}
+        self.all = {name: splits.dev for name, splits in data.items() if splits.dev}
+        self.telling = {name for name, rows in self.all.items() if len(rows) >= fewest}
         self.rows = {name: thin_out(rows, limit) for name, rows in self.all.items()}
         self.floor = {name: majority_value(network, name, data[name].train, rows) for name, rows in self.rows.items()}
-        self.calibratable = {name for name, target in network.targets.items() if target.calibratable}
+        self.calibratable = {name for name in self.all if network.targets[name].calibratable}
         self._tokenized: list[TokenizedGroup] = []
         self._scored: list[ScoredWindow] | None = None  # by the weights of now; None where there are too many
         self._held: list[ScoredWindow] | None = None  # by the best weights
@@ -84,13 +85,19 @@ class BestWeights:
         self.network, self.dev, self.kept = network, dev, kept
         self.choose_by, self.per_task = choose_by, per_task
 
-    def value(self, entry: Mapping[str, Any]) -> float:
-        """What an evaluation is chosen by."""
+    def value(self, entry: Mapping[str, Any]) -> float | None:
+        """What an evaluation is chosen by; None where too few rows would tell."""
+        if self.choose_by != "overall" and self.choose_by not in self.dev.telling:
+            return None
         return gain_of(entry, self.choose_by)
 
     def keep(self, entry: Mapping[str, Any], best: dict[str, dict[str, Any]]) -> bool:
-        """Keep the weights wherever they are better than `best`, which is brought up to date; True if overall."""
-        values = {**entry["dev"], "overall": self.value(entry)}
+        """Keep the weights wherever they are better than `best`, which is brought up to date; True if overall.
+
+        Where too few rows would tell, later ones are taken to be better.
+        """
+        told = {name: value for name, value in entry["dev"].items() if name in self.dev.telling}
+        values = {**told, "overall": self.value(entry)}
         better = [name for name, value in values.items() if self._improves(name, value, best.get(name))]
         for name in better:
             if name == "overall" or self.per_task:
@@ -100,7 +107,9 @@ class BestWeights:
             self.dev.hold()
         return "overall" in better
 
-    def _improves(self, name: str, value: float, best: Mapping[str, Any] | None) -> bool:
+    def _improves(self, name: str, value: float | None, best: Mapping[str, Any] | None) -> bool:
+        if value is None:
+            return True
         if not math.isfinite(value):
             raise WeftError(f"training has diverged: the dev value of {name} is {value}; lower training.learning_rate")
         return best is None or value > best["value"]

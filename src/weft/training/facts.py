@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from weft.data.records import Example
-from weft.model.network import loss_of
 from weft.presets import TaskFacts
 from weft.targets import FittedTarget
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
+from weft.training.mismatches import can_be_fitted
 
 
 def task_facts(task: Task, target: FittedTarget, rows: Sequence[Example]) -> TaskFacts:
@@ -22,5 +22,5 @@ def task_facts(task: Task, target: FittedTarget, rows: Sequence[Example]) -> Tas
         labels=len(counts),
         rows_per_label=median(counts.values()) if counts else 0.0,
         contrasts=bool(counts) and task.text_count == 1,
-        fits=task.has_linear_head and target.answer_loss(loss_of(task)) is not None,
+        fits=can_be_fitted(task, target),
     )

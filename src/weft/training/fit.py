@@ -8,11 +8,14 @@ second. A penalty on large weights stands for what few rows cannot tell, as in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from weft.conditioning import task_key
+from weft.layers.features import Features
 from weft.losses import LossFunction
 from weft.model.network import Network, loss_of
 from weft.training.accelerator import Hardware
@@ -39,7 +42,9 @@ def fit_heads(network: Network, tasks: Sequence[str], batches: Mapping[str, Task
     for key in dict.fromkeys(network.head_of(task) for task in tasks):
         sharing = [task for task in tasks if network.head_of(task) == key]
         layer = network.tasks[sharing[0]].head.linear_layer(network.heads[key])
-        fit_layer(layer, [read_rows(network, task, batches[task], hardware) for task in sharing])
+        rows = [read_rows(network, task, batches[task], hardware) for task in sharing]
+        features = cast(Features, network.features[task_key(sharing[0])])
+        fit_layer(layer, rows, features.direction(network.encoder.config.hidden_size))
 
 
 @torch.no_grad()
@@ -59,33 +64,53 @@ def read_rows(network: Network, task: str, batches: TaskBatches, hardware: Hardw
     return HeadRows(torch.cat(features), torch.cat(gold), loss)
 
 
-def fit_layer(layer: nn.Linear, parts: Sequence[HeadRows], strength: float = STRENGTH) -> None:
+def fit_layer(
+    layer: nn.Linear, parts: Sequence[HeadRows], direction: Tensor | None = None, strength: float = STRENGTH
+) -> None:
     """Give a layer the weights of least loss and penalty.
 
     Features are centred and scaled for this, all by one number, so that the penalty means the same for every encoder:
     the mean vector becomes 0 and the mean square of their lengths 1.
+
+    Args:
+        direction: along which answers are known to rise, (F,). What it alone can tell is fitted first, and the penalty
+            is on how far weights go from there.
     """
     everything = torch.cat([part.features for part in parts])
     centre = everything.mean(0)
     scale = (everything - centre).square().sum(1).mean().sqrt().clamp(min=1e-12)
-    scaled = [((part.features - centre) / scale, part) for part in parts]
-    weight = torch.zeros(layer.weight.shape, dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(len(weight), dtype=torch.float64, requires_grad=True)
+    scaled = [replace(part, features=(part.features - centre) / scale) for part in parts]
+    begin = torch.zeros(layer.weight.shape, dtype=torch.float64)
+    penalty = 1 / (strength * len(everything))
+    if direction is not None:
+        along = direction.double().unsqueeze(0)
+        spread = (torch.cat([part.features for part in scaled]) @ along.T).square().mean().sqrt().clamp(min=1e-12)
+        told = [replace(part, features=part.features @ along.T / spread) for part in scaled]
+        begin = _least(told, begin[:, :1], penalty)[0] @ along / spread
+    weight, bias = _least(scaled, begin, penalty)
+    with torch.no_grad():
+        unscaled = weight / scale
+        layer.weight.copy_(unscaled)
+        layer.bias.copy_(bias - unscaled @ centre)
+
+
+def _least(parts: Sequence[HeadRows], begin: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
+    """Weights and bias of least loss, with half this penalty on the squares of how far weights go from `begin`."""
+    weight = begin.clone().requires_grad_()
+    bias = torch.zeros(len(begin), dtype=torch.float64, requires_grad=True)
+    rows = sum(len(part.features) for part in parts)
     optimizer = torch.optim.LBFGS(
         [weight, bias], max_iter=_STEPS, tolerance_grad=_EXACT, tolerance_change=0, line_search_fn="strong_wolfe"
     )
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        total = weight.square().sum() / (2 * strength * len(everything))
-        for features, part in scaled:
-            total = total + part.loss(features @ weight.T + bias, part.gold) * (len(features) / len(everything))
+        total = (weight - begin).square().sum() * (penalty / 2)
+        for part in parts:
+            total = total + part.loss(part.features @ weight.T + bias, part.gold) * (len(part.features) / rows)
         total.backward()
         return total.detach()
 
     with torch.enable_grad():
         optimizer.step(closure)
-    with torch.no_grad():
-        unscaled = weight / scale
-        layer.weight.copy_(unscaled)
-        layer.bias.copy_(bias - unscaled @ centre)
+    return weight.detach(), bias.detach()

@@ -161,13 +161,14 @@ class Loop:
             "learning_rate": here.learning_rate,
             "dev": {name: result.value for name, result in results.items()},
             "scores": {name: result.measures.scores for name, result in results.items()},
-            "overall": overall(results),
+            "overall": overall({name: result for name, result in results.items() if name in self.dev.telling}),
             "weights": self.weights.current(),
         }
         entry["best"] = self.best.keep(entry, here.best)
         here.losses.start_epoch()
         here.history.append(entry)
-        stopping.update(self.best.value(entry))
+        if (value := self.best.value(entry)) is not None:
+            stopping.update(value)
         here.stopping = stopping.state_dict()
 
     def _complete_entry(self, phase: PhaseRun) -> None:
@@ -196,7 +197,8 @@ class Loop:
         losses = {f"{name}/loss": loss for name, loss in entry["losses"].items() if loss is not None}
         values = {f"{name}/{self.network.metric(name)}": value for name, value in entry["dev"].items()}
         agreements = {f"agreement/{pair}": value for pair, value in entry["agreement"].items()}
-        self.hardware.log({"overall": entry["overall"], **losses, **values, **agreements}, step=self.state.step)
+        gain = {} if entry["overall"] is None else {"overall": entry["overall"]}
+        self.hardware.log({**gain, **losses, **values, **agreements}, step=self.state.step)
 
     def _save(self, phase: PhaseRun) -> None:
         self.state.positions = {name: list(rows.position) for name, rows in self._named_streams().items()}
@@ -222,7 +224,9 @@ class Loop:
 
     def _named_streams(self) -> dict[str, TaskBatches]:
         """Every stream of batches once, by the first phase that it serves and its task."""
-        streams = ((number, name, rows) for number, batches in enumerate(self.streams) for name, rows in batches.items())
+        streams = (
+            (number, name, rows) for number, batches in enumerate(self.streams) for name, rows in batches.items()
+        )
         named = {id(rows): (f"{number} {name}", rows) for number, name, rows in reversed(list(streams))}
         return dict(named.values())
 

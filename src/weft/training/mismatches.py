@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from weft.config.experiment import Experiment
 from weft.errors import ConfigError
 from weft.losses import Loss
 from weft.model.network import loss_of
@@ -16,8 +17,9 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget],
     """Note every loss and metric that does not suit its task's answers; those without rows have no fitted target."""
     for name, task in tasks.items():
         target, loss = task.target(), loss_of(task)
-        if target.target_type not in loss.target_types:
-            kinds = [kind for kind, cls in Loss.kinds().items() if target.target_type in cls.target_types]
+        if target.target_type not in loss.target_types or loss.reads != "scores":
+            suited = (kind for kind, cls in Loss.kinds().items() if target.target_type in cls.target_types)
+            kinds = [kind for kind in suited if Loss.kinds()[kind].reads == "scores"]
             message = f"{loss.to_dict()['kind']!r} does not suit this task; allowed: {', '.join(kinds)}"
             faults.add(f"tasks.{name}.loss", message)
         elif name in targets:
@@ -26,6 +28,34 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget],
                 targets[name].build_loss(loss)
         if task.metric is not None and task.metric not in target.metrics:
             faults.add(f"tasks.{name}.metric", f"{task.metric!r} is not one of: {', '.join(target.metrics)}")
+
+
+def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], faults: Faults) -> None:
+    """Note phases that fit heads which cannot be fitted at once, or that learn by a loss which suits no task."""
+    tasks = {name: experiment.tasks[name] for name in targets}
+    can = [name for name, task in tasks.items() if can_be_fitted(task, targets[name])]
+    for number, phase in enumerate(experiment.phases):
+        named = [name for name in (phase.tasks or tasks) if name in tasks]
+        unfit = [name for name in named if name not in can]
+        if phase.fit is not None and (unfit or not can):
+            allowed = ", ".join(can) or "none here"
+            message = f"the heads of {', '.join(unfit)} cannot be fitted at once: only linear heads of labels, scores "
+            faults.add(f"phases.{number}.tasks", f"{message}and tags can; allowed: {allowed}")
+        if phase.loss is not None and not any(is_contrastable(targets[name], phase.loss) for name in named):
+            message = (
+                f"{phase.loss.to_dict()['kind']!r} suits none of {', '.join(named)}: it needs labels of whole rows"
+            )
+            faults.add(f"phases.{number}.loss", message)
+
+
+def can_be_fitted(task: Task, target: FittedTarget) -> bool:
+    """Whether a task's head can be fitted at once: a linear one, whose loss is a sum over answers."""
+    return task.has_linear_head and target.answer_loss(loss_of(task)) is not None
+
+
+def is_contrastable(target: FittedTarget, loss: Loss) -> bool:
+    """Whether a loss of what heads read suits a task: one that says its labels of whole rows."""
+    return bool(target.row_labels) and target.target.target_type in loss.target_types
 
 
 def check_sources(tasks: Mapping[str, Task], faults: Faults) -> None:

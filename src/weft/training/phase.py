@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from weft.checkpoints.state import below, optimizer_tensors, prefixed, restore_optimizer
 from weft.config.experiment import TrainLayers
-from weft.losses import Loss, LossFunction
+from weft.losses import LossFunction
 from weft.model.network import Network
-from weft.targets import FittedTarget
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import assign, collect, project_conflicts
+from weft.training.mismatches import is_contrastable
 from weft.training.optimizer import adamw, parameter_groups
 from weft.training.plan import PhasePlan
 from weft.training.schedule import scale
@@ -177,13 +177,10 @@ class PhaseRun:
 
 def contrasts(network: Network, plan: PhasePlan) -> dict[str, LossFunction]:
     """The loss of what heads read, for each task of a phase whose answers it suits."""
-    suited = [name for name in plan.tasks if plan.loss is not None and is_contrastable(network.targets[name], plan.loss)]
+    suited = [
+        name for name in plan.tasks if plan.loss is not None and is_contrastable(network.targets[name], plan.loss)
+    ]
     return {name: plan.loss.build(network.targets[name].label_counts) for name in suited if plan.loss is not None}
-
-
-def is_contrastable(target: FittedTarget, loss: Loss) -> bool:
-    """Whether a loss of what heads read suits a task: one that says its labels of whole rows."""
-    return bool(target.row_labels) and target.target.target_type in loss.target_types
 
 
 def set_trainable(network: Network, layers: TrainLayers) -> None:

@@ -61,6 +61,7 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], laye
     settings = experiment.training
     tasks = phase.tasks or tuple(experiment.tasks)
     rate = phase.learning_rate or settings.learning_rate
+    assert rate is not None, "presets give what a config leaves out"
     one_of_each = len(tasks) if settings.conflict == "pcgrad" else 1
     return PhasePlan(
         tasks=tasks,
@@ -90,4 +91,5 @@ def _orders(phase: Phase, experiment: Experiment, sizes: list[int]) -> list[list
     if phase.steps is not None:
         return [sampler.order([phase.steps] * len(sizes), 0, 1, experiment.seed)]
     epochs = phase.epochs or experiment.training.epochs
+    assert epochs is not None, "presets give what a config leaves out"
     return [sampler.order(sizes, epoch, epochs, experiment.seed) for epoch in range(epochs)]

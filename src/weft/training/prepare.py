@@ -35,7 +35,7 @@ from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.facts import task_facts
 from weft.training.faults import Faults
-from weft.training.mismatches import check_heads, check_losses, check_sources
+from weft.training.mismatches import check_heads, check_losses, check_phases, check_sources
 from weft.training.reading import read_files
 from weft.training.shared import Shared
 from weft.training.task_data import Fold, TaskData, read_task_data
@@ -128,6 +128,7 @@ def prepare_with(
         _check_corpus(prepared, name, task)
     _fit_targets(prepared)
     _expand_preset(prepared)
+    check_phases(prepared.experiment, prepared.targets, faults)
     _check_network(prepared)
     if corpora:
         with (reading or _silence)() as progress:

@@ -96,8 +96,11 @@ class ProgressCallback(Callback):
         perplexities = {task: scores.get("perplexity") for task, scores in entry.get("scores", {}).items()}
         told = {task: f"perplexity {value:.1f}" for task, value in perplexities.items() if value is not None}
         scores = " · ".join(f"{task} {told.get(task, f'{value:.3f}')}" for task, value in entry["dev"].items())
+        if not scores:
+            return
         best = " [green]best so far[/]" if entry.get("best") else ""
-        self.console.print(f"epoch {entry['epoch']}: dev {scores} · overall gain {entry['overall']:+.3f}{best}")
+        gain = "" if entry["overall"] is None else f" · overall gain {entry['overall']:+.3f}"
+        self.console.print(f"epoch {entry['epoch']}: dev {scores}{gain}{best}")
 
     def end(self) -> None:
         if self.bar is not None:

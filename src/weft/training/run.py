@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 import torch
 
 from weft.checkpoints.masked_head import write_masked_model
@@ -27,9 +28,10 @@ from weft.model.network import Network
 from weft.reports.card import render_card
 from weft.reports.record import to_json
 from weft.reports.run_page import render
+from weft.targets import Measures
 from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev_rows import BestWeights, DevRows
-from weft.training.folder import CACHE, CONFIG, RunFolder, Started, resume_command
+from weft.training.folder import CACHE, RunFolder, Started, resume_command
 from weft.training.frozen import Freezing, KeptStates
 from weft.training.initial import set_initial_values
 from weft.training.kept_weights import WeightsInFolder, WeightsInMemory
@@ -42,6 +44,7 @@ from weft.training.record import RunFacts
 from weft.training.shared import Shared
 from weft.training.state import TrainingState
 from weft.training.streams import count_batches, phase_streams
+from weft.training.task_batches import TaskBatches
 from weft.training.task_data import Fold
 from weft.training.weighting import LossWeights
 
@@ -168,7 +171,8 @@ class Run:
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.hardware = choose_hardware(experiment, device, self.folder)
             self.network.to(self.hardware.device)
-            self.dev = DevRows(self.network, self.data, experiment.training.max_dev_rows)
+            settings = experiment.training
+            self.dev = DevRows(self.network, self.data, settings.max_dev_rows, settings.choose_from)
             in_memory = resume_command is None
             self.kept = WeightsInMemory(self.network) if in_memory else WeightsInFolder(self.folder)
         except WeftError:
@@ -196,7 +200,8 @@ class Run:
 
     def _build_loop(self) -> Loop:
         network, settings = self.network, self.experiment.training
-        streams = phase_streams(self.experiment, network, {name: splits.train for name, splits in self.data.items()})
+        train = {name: splits.train for name, splits in self.data.items()}
+        streams = phase_streams(self.experiment, network, train, TaskBatches)
         weights = LossWeights(
             {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
         )
@@ -233,7 +238,7 @@ class Run:
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
         learned = count_trainable(self.network, self.experiment.trained_layers)
-        config = (self.folder / CONFIG).read_text(encoding="utf-8")
+        config = tomli_w.dumps(self.experiment.to_dict())
         facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config)
         record = facts.record(state, results, network)
         save_network(network, self.folder)
@@ -259,13 +264,13 @@ class Run:
         network = self.kept.get(best).to(self.hardware.device)
         network.frozen = self.freezing.in_all_phases()
         scored = self.dev.scored_by(network, best == "overall")
-        rows = {name: splits.dev for name, splits in self.data.items() if network.targets[name].calibratable}
+        rows = {name: self.data[name].dev for name in self.dev.calibratable}
         network.targets.update(calibrate(network, rows, scored))
         return network, scored
 
     def _measure(self, network: Network, scored: list[ScoredWindow] | None) -> dict[str, TaskResult]:
         """Each task's result on its test rows; on dev rows without the thresholds that were fitted to these."""
-        rows = {name: splits.report for name, splits in self.data.items()}
+        rows = {name: splits.report for name, splits in self.data.items() if splits.report[1]}
         plain = {name: target.without_thresholds() for name, target in network.targets.items()}
         test = {name: examples for name, (part, examples) in rows.items() if part == "test"}
         results = evaluate(network, test, names=self.label_names)
@@ -277,12 +282,11 @@ class Run:
         )
         others = {name: dev[name] for name in dev if name not in names}
         results |= evaluate(network, others, targets=plain, names=self.label_names)
-        if not self.experiment.training.baselines:
-            return {name: results[name] for name in rows}
-        return {
-            name: replace(results[name], baselines=self._baselines(network, name, examples))
-            for name, (_, examples) in rows.items()
-        }
+        if self.experiment.training.baselines:
+            for name, (_, examples) in rows.items():
+                results[name] = replace(results[name], baselines=self._baselines(network, name, examples))
+        unmeasured = {name: TaskResult(network.metric(name), 0, Measures({})) for name in self.data}
+        return {name: results.get(name, unmeasured[name]) for name in self.data}
 
     def _write_for_others(self, network: Network) -> None:
         """Where masked words were learned, also the encoder with that head as `transformers` reads it."""

@@ -33,11 +33,12 @@ def with_floor(results: Mapping[str, TaskResult], floor: Mapping[str, float]) ->
     }
 
 
-def overall(results: Mapping[str, TaskResult]) -> float:
-    """The mean gain over each task's own majority baseline; never a mean of unlike metrics."""
-    return sum(result.gain for result in results.values()) / len(results)
+def overall(results: Mapping[str, TaskResult]) -> float | None:
+    """The mean gain over each task's own majority baseline, None without tasks; never a mean of unlike metrics."""
+    return sum(result.gain for result in results.values()) / len(results) if results else None
 
 
-def gain_of(entry: Mapping[str, Any], chosen: str) -> float:
-    """The value of an evaluation by which weights are chosen."""
-    return float(entry["overall"] if chosen == "overall" else entry["dev"][chosen])
+def gain_of(entry: Mapping[str, Any], chosen: str) -> float | None:
+    """The value of an evaluation by which weights are chosen; None where there is none."""
+    value: float | None = entry["overall"] if chosen == "overall" else entry["dev"][chosen]
+    return value

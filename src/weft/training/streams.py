@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from weft.config.experiment import Experiment
-from weft.data.dataset import Dataset, StoredRows
+from weft.data.dataset import Dataset
 from weft.model.network import Network
-from weft.training.phase import is_contrastable
+from weft.training.mismatches import is_contrastable
 from weft.training.task_batches import TaskBatches
 
-Streams = Mapping[str, TaskBatches]  # of each task
+Stream = TypeVar("Stream", bound=TaskBatches)
 
 
 def phase_streams(
-    experiment: Experiment, network: Network, train: Mapping[str, Dataset], stream: type[TaskBatches] = TaskBatches
-) -> list[dict[str, TaskBatches]]:
-    """The streams of each phase; phases that gather their batches alike go on with the same."""
-    known: dict[str, TaskBatches] = {}
-    phases = []
+    experiment: Experiment, network: Network, train: Mapping[str, Dataset], stream: type[Stream]
+) -> list[dict[str, Stream]]:
+    """The streams of each phase, of this class; phases that gather their batches alike go on with the same."""
+    known: dict[str, Stream] = {}
+    phases: list[dict[str, Stream]] = []
     for phase in experiment.stretches:
         phases.append({})
         for name, rows in train.items():
@@ -33,6 +34,6 @@ def phase_streams(
     return phases
 
 
-def count_batches(streams: Sequence[Streams]) -> list[dict[str, int]]:
+def count_batches(streams: Sequence[Mapping[str, TaskBatches]]) -> list[dict[str, int]]:
     """Of each phase, how many batches one pass over the rows of each task has."""
     return [{name: len(rows) for name, rows in batches.items()} for batches in streams]

@@ -106,6 +106,8 @@ def _divide(
     """The splits with the held-out lines of the training file as dev, and training rows cut to what was asked for."""
     if (train := files.get("train")) is None:
         return dict(files)
+    if "dev" not in files and not held_out and not isinstance(task.dev, float):  # all rows are to be learned from
+        return dict(files) | {"train": replace(train, rows=reduce_rows(train.rows, task, seed) if train.rows else [])}
     dev = replace(train, path=f"tasks.{name}.dev", rows=[row for row in train.rows if row.line in held_out])
     rows = [row for row in train.rows if row.line not in held_out]
     kept = replace(train, rows=reduce_rows(rows, task, seed) if rows else [])
@@ -123,7 +125,7 @@ def _check_parts(name: str, task: Task, parts: Mapping[str, SplitRows], faults: 
         same = f"{rows} the same answer, and there is nothing to learn"
         faults.add(train.path, train.locate(f"{same}; check the column of the answer"), DataError)
     dev = parts.get("dev")
-    if dev is not None and dev.complete and not dev.rows:
+    if dev is not None and dev.complete and not dev.rows and task.dev != 0:
         few = f"{task.dev_share:.0%} of so few rows per label leaves none to choose by"
         faults.add(dev.path, f"{few}; name a dev file, or hold out a larger share", DataError)
     counts = Counter(labels_of(target, train.rows))

@@ -24,7 +24,7 @@ def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Examp
     """
     groups: dict[tuple[Any, float], list[str]] = {}
     for name in train:
-        if (share := tasks[name].dev_share) is not None:
+        if (share := tasks[name].share_to_hold_out(train[name])) is not None:
             groups.setdefault((_one_file(tasks[name]), share), []).append(name)
     held_out_of: dict[str, set[int]] = {}
     for (_, share), names in groups.items():
