@@ -180,6 +180,14 @@ def test_labels_that_cannot_be_told_apart_are_refused(small_encoder: str, labels
         weft.zero_shot(small_encoder, labels, device="cpu")
 
 
+@pytest.mark.parametrize("name", ["", "a.b", "two words", "truncated", "overall"])
+def test_the_task_is_called_as_in_a_config(small_encoder: str, name: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"a task's name has letters, .* none of: overall, truncated, empty; received"
+    ):
+        weft.zero_shot(small_encoder, ["fox", "dog"], task=name)
+
+
 def test_a_description_that_is_too_long_is_cut_with_a_warning(small_encoder: str) -> None:
     long = "the quick brown fox " * 20
     with pytest.warns(

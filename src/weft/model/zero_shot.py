@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,13 +19,16 @@ from weft.errors import ConfigError, TruncationWarning
 from weft.heads.cosine import Cosine, CosineHead
 from weft.model.devices import Device
 from weft.model.embed import load_encoder, truncation_notice
+from weft.model.inputs import FLAGS
 from weft.model.model import Model
 from weft.model.network import Network
+from weft.spec import describe
 from weft.tasks.classification import Classification
 from weft.tensors import States, batches_by_length
 from weft.tokenization.cache import SharedTokenizer
 from weft.tokenization.examples import TokenizedExample
 
+RESERVED = ("overall", *FLAGS)  # what a task cannot be called, in a config neither
 _BATCH_TOKENS = 4096
 
 
@@ -54,6 +58,11 @@ def zero_shot(
     """
     if isinstance(labels, str):
         raise ConfigError("received one text where labels are expected; put them into a list")
+    if not re.fullmatch(r"[\w-]+", task) or task in RESERVED:
+        raise ConfigError(
+            f"a task's name has letters, digits, - and _ only, and is none of: {', '.join(RESERVED)}; received "
+            f"{describe(task)}"
+        )
     texts = label_texts(labels.items() if isinstance(labels, Mapping) else ((name, "") for name in labels))
     source = load_encoder(encoder, revision=revision, device=device)
     source.encoder.pooler = None  # tasks bring their own
