@@ -156,7 +156,7 @@ def test_words_that_spoke_for_a_label_can_be_inspected(model: weft.Model) -> Non
 
 
 def test_a_task_that_saw_rows_is_not_noted(model: weft.Model) -> None:
-    task = parse(Task, {"kind": "classification"})
+    task = parse(Task, {"kind": "classification", "labels": ["a", "b", "never"]})
     encoder, tokenizer = model.network.encoder, model.network.tokenizer
     trained = Network(encoder, tokenizer, {"t": task}, {"t": task.target().fit(["a", "b"])})
     assert uncalibrated_note(trained) is None
