@@ -18,7 +18,7 @@ import weft
 from weft.encoder.attention import SelfAttention
 
 RELIED_ON = {
-    *("Model", "TextEncoder", "load", "load_encoder", "train"),
+    *("Model", "TextEncoder", "load", "load_encoder", "train", "zero_shot"),
     *("CheckpointError", "ConfigError", "DataError", "TruncationWarning", "WeftError"),
     *("Conditioning", "Head", "Loss", "Pooler", "Sampler", "Spec", "Target", "Task"),
     *("Batch", "Example", "Input", "Scores", "States"),

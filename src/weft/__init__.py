@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from weft.model.evaluate import TaskResult
     from weft.model.inspection import Inspection, Piece, ReadRow, ReadText, Word
     from weft.model.model import Model, load
+    from weft.model.zero_shot import zero_shot
     from weft.pooling import Pooler
     from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, PairRecord
     from weft.sampling import Sampler
@@ -152,6 +153,7 @@ __all__ = [
     "load",
     "load_encoder",
     "train",
+    "zero_shot",
 ]
 
 if not TYPE_CHECKING:  # to a type checker, a name that is not above does not exist
@@ -184,6 +186,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "model.evaluate": ("TaskResult",),
         "model.inspection": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
         "model.model": ("Model", "load"),
+        "model.zero_shot": ("zero_shot",),
         "pooling": ("Pooler",),
         "reports.comparison_record": ("CellRecord", "ClassDifference", "ComparisonRecord", "PairRecord"),
         "sampling": ("Sampler",),

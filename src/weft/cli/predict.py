@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weft.cli.options import DeviceChoice
+from weft.errors import CheckpointError, ConfigError
+from weft.model.devices import Device
+
+if TYPE_CHECKING:
+    from weft.model.model import Model
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Folder that `weft train` wrote; or with --labels an encoder: [bold]minilm[/], a folder, a Hub id."
+        ),
+    ],
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task. Repeatable.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="One text.")] = None,
     text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
@@ -24,6 +34,18 @@ def predict(
         typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            help="Answer without training, by what these labels are called: a list with commas, or a file with a label "
+            "per line (`label: description`). Needs an encoder as MODEL; --task names the answer.",
+        ),
+    ] = None,
+    column: Annotated[str | None, typer.Option("--column", help="With --labels: the column of the text.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="With --labels: also keep the model, in this new folder.")
+    ] = None,
     device: DeviceChoice = "auto",
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
@@ -32,23 +54,27 @@ def predict(
     text was too long to be read whole, `empty` where there was nothing to read, so that the answers mean nothing.
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
+
+    Before anything is labelled: [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
     """
     from weft.cli.screen import console, counting, show_answers
     from weft.data.formats import check_output, write_rows
     from weft.model.inputs import read_inputs
-    from weft.model.model import load
     from weft.model.predict import Tally, passes_note, predict_rows
+    from weft.model.zero_shot import uncalibrated_note
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
     if output:
         check_output(output)
-    network = load(model, device=device).network
+    network = _open(model, labels, task, column, save, device).network
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
     for sentence in inputs.notes:
         console.print(sentence, style="yellow", markup=False)
     if note := passes_note(network, inputs):
         console.print(note, style="dim", markup=False)
+    if note := uncalibrated_note(network):
+        console.print(note, style="yellow", soft_wrap=True, markup=False)
     tally = Tally()
     answers = predict_rows(network, inputs, scores, tally)
     if output:
@@ -58,3 +84,54 @@ def predict(
         show_answers(answers)
     for warning in tally.warnings(network):
         console.print(str(warning), style="yellow", markup=False)
+
+
+def _open(
+    model: str, labels: str | None, task: list[str] | None, column: str | None, save: Path | None, device: Device
+) -> Model:
+    """The trained model, or with labels an encoder that answers by their words."""
+    from weft.model.folder import DOCUMENT
+    from weft.model.model import load
+
+    trained = (Path(model) / DOCUMENT).is_file()
+    if trained and not (labels is None and column is None and save is None):
+        raise typer.BadParameter(
+            f"{model} is a trained model, which has labels and columns of its own; leave out --labels, --column and "
+            "--save, or name an encoder, such as minilm"
+        )
+    if trained:
+        return load(model, device=device)
+    if labels is None:
+        raise _needs_labels(model)
+    return _open_encoder(model, labels, task, column, save, device)
+
+
+def _open_encoder(
+    model: str, labels: str, task: list[str] | None, column: str | None, save: Path | None, device: Device
+) -> Model:
+    from weft.data.label_list import read_labels
+    from weft.model.zero_shot import zero_shot
+
+    if task is not None and len(task) > 1:
+        raise typer.BadParameter(f"--labels answers one task, but received {len(task)} names for it; give one --task")
+    if save is not None and save.exists():
+        raise ConfigError(f"--save {save} is there already; name a new folder")
+    named = {"task": task[0]} if task else {}
+    found = zero_shot(model, read_labels(labels), **named, text=column or "text", device=device)
+    if save is not None:
+        found.save(save)
+    return found
+
+
+def _needs_labels(model: str) -> CheckpointError:
+    """What is wrong with a model that was not trained, where no labels are given."""
+    from weft.checkpoints.hf import CONFIG
+    from weft.checkpoints.source import DEFAULT
+
+    problem = "is no weft model (it has no weft.json)" if Path(model).exists() else "does not exist"
+    if model == DEFAULT or (Path(model) / CONFIG).is_file():
+        problem = "is an encoder, which has no labels of its own"
+    return CheckpointError(
+        f"{model} {problem}; name a folder that `weft train` wrote, or give an encoder ({DEFAULT}, a folder, a Hub id) "
+        'labels to choose among: --labels "billing, refund, lost card"'
+    )
