@@ -110,10 +110,10 @@ class Recorder(Callback):
     def recording(self) -> Iterator[None]:
         real = Network.forward
 
-        def forward(network: Network, batch: Batch) -> Any:
+        def forward(network: Network, batch: Batch, features: bool = False) -> Any:
             self.network = network
             self.passes.append((batch, all(module.training for module in network.modules())))
-            return real(network, batch)
+            return real(network, batch, features)
 
         hooks = [register_optimizer_step_pre_hook(self._before), register_optimizer_step_post_hook(self._after)]
         draw = bootstrap._resamples
@@ -205,9 +205,11 @@ class Place:
 
     def document(self, tasks: dict[str, Any], training: dict[str, Any], **sections: Any) -> dict[str, Any]:
         encoder = {"from": self.encoder, **sections.pop("encoder", {})}
-        settings = {"epochs": 1, "learning_rate": 1e-3, "baselines": False, "batch_size": 2, **training}
+        rate = training.get("learning_rate") or 1e-3
+        rates = {"learning_rate": rate, "head_learning_rate": rate}
+        settings = {"epochs": 1, **rates, "baselines": False, "batch_size": 2, "choose_from": 1, **training}
         settings = {key: value for key, value in settings.items() if value is not None}
-        return {"encoder": encoder, "tasks": tasks, "training": settings, **sections}
+        return {"encoder": encoder, "tasks": tasks, "training": settings, "phases": [{}], **sections}
 
     def train(
         self,

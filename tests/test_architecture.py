@@ -24,11 +24,22 @@ FLOORS = [
     {"pooling", "heads", "losses", "layers", "checkpoints", "encoder"},
     {"corpus"},
     {"tokenization"},
-    {"data", "metrics", "baselines", "sampling", "tensors"},
+    {"data", "metrics", "baselines", "sampling", "presets", "tensors"},
     {"spec"},
     {"errors"},
 ]
-WITHOUT_TORCH = {"data", "tokenization", "corpus", "metrics", "baselines", "sampling", "spec", "errors", "cli"}
+WITHOUT_TORCH = {
+    "data",
+    "tokenization",
+    "corpus",
+    "metrics",
+    "baselines",
+    "sampling",
+    "presets",
+    "spec",
+    "errors",
+    "cli",
+}
 STATISTICS = {
     SOURCE / "comparison" / f"{name}.py" for name in ("resampling", "scale", "crossed", "significance", "verdict")
 }

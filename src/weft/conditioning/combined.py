@@ -85,7 +85,7 @@ class CombinedConditioner(Conditioner):
     def encoder_key(self, task: str) -> Hashable:
         return tuple(method.encoder_key(task) for method in self._all())
 
-    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+    def extra_loss(self, task: str, head: Callable[[Tensor], Tensor]) -> Tensor | None:
         return _sum([method.extra_loss(task, head) for method in self._all()])
 
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:

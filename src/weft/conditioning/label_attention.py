@@ -42,6 +42,8 @@ class LabelAttention(Conditioning):
     """Words to stand for a label instead of its name: keywords.TASK.LABEL = "chest pain breathless"."""
     weight: Annotated[float, Field(ge=0)] = 3.0
     """λ: weight of the loss by which each label's embedding must be classified as that label."""
+    label_loss: Literal["mean", "sum"] = "mean"
+    """Over the labels. The paper has the sum, for tasks of two to six labels; with many it would drown the task."""
     layers: ConditionedLayers = "all"
 
     def build(self, shape: NetworkShape) -> Conditioner:
@@ -66,6 +68,7 @@ class LabelAttention(Conditioning):
             init=self.init,
             losses=losses,
             weight=self.weight,
+            mean=self.label_loss == "mean",
         )
 
 
@@ -78,6 +81,7 @@ class LabelConditioner(Conditioner):
         phrases: the words that stand for each task's labels, where embeddings begin with words.
         losses: for each task whose head can read an embedding, the loss of calling every label itself.
         weight: of these losses.
+        mean: whether these are divided by the number of labels.
     """
 
     def __init__(
@@ -88,10 +92,11 @@ class LabelConditioner(Conditioner):
         init: Init,
         losses: Mapping[str, Callable[[Tensor], Tensor]],
         weight: float,
+        mean: bool = True,
     ) -> None:
         super().__init__()
         self.layers, self.phrases, self.init = frozenset(layers), phrases, init
-        self.losses, self.weight = losses, weight
+        self.losses, self.weight, self.mean = losses, weight, mean
         self.labels = nn.ParameterDict({task_key(task): embeddings for task, embeddings in labels.items()})
 
     def at_readout(self, q_first: Tensor, k: Tensor, v: Tensor, layer: SelfAttention, batch: Batch) -> Readout | None:
@@ -108,14 +113,15 @@ class LabelConditioner(Conditioner):
         gathered = torch.zeros_like(q_first).index_add(0, batch.row_of, (used.unsqueeze(-1) * v).to(q_first.dtype))
         return Readout(gathered, weights, pulled)
 
-    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
-        """λ times the sum over labels of the loss of calling label i's embedding label i.
+    def extra_loss(self, task: str, head: Callable[[Tensor], Tensor]) -> Tensor | None:
+        """λ times the mean or sum over labels of the loss of calling label i's embedding label i.
 
         A siamese head reads features of two texts, which a label's embedding is not; there the loss is left out.
         """
         if task not in self.losses:
             return None
-        return self.weight * self.losses[task](head(self.labels[task_key(task)]))
+        labels = self.labels[task_key(task)]
+        return self.weight * self.losses[task](head(labels)) / (len(labels) if self.mean else 1)
 
     @torch.no_grad()
     def start(self, words: Callable[[Sequence[str]], Tensor], class_means: Callable[[str], Tensor]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from weft.conditioning.none import Unconditioned
 from weft.config.experiment import Experiment, Phase
-from weft.presets import RunFacts, TaskFacts
+from weft.presets import Facts, TaskFacts
 
 _NAMED = ("epochs", "learning_rate", "head_learning_rate", "early_stopping_patience")  # say how to learn
 _ROWS = 32  # of a batch whose size is given in tokens
@@ -15,7 +15,7 @@ _ROWS = 32  # of a batch whose size is given in tokens
 def expand(experiment: Experiment, tasks: Mapping[str, TaskFacts]) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment with phases and settings of training that its preset gives, and why, a line each."""
     training = experiment.training
-    facts = RunFacts(
+    facts = Facts(
         tasks=tasks,
         batch_size=training.batch_size or _ROWS,
         frozen=experiment.encoder.train_layers == 0,

@@ -67,7 +67,7 @@ class Conditioner(nn.Module):
         """Equal for tasks that see the same encoder, so that one pass serves them all."""
         return ""
 
-    def extra_loss(self, task: str, head: nn.Module) -> Tensor | None:
+    def extra_loss(self, task: str, head: Callable[[Tensor], Tensor]) -> Tensor | None:
         """What a method adds to a task's loss, given the task's head; None for nothing."""
         return None
 

@@ -29,29 +29,29 @@ class Features(nn.Module):
 
 
 class TextFeatures(Features):
-    """One vector per row, through a pooler: States → (B, H)."""
+    """One vector per row, through a pooler: States → (B, H).
+
+    Vectors are scaled to a mean square of 1: how long they are says more about the length of a text than about what it
+    says, and a head that is fitted to few rows would take it for a sign.
+    """
 
     def __init__(self, pooler: nn.Module) -> None:
         super().__init__()
         self.pooler = pooler
 
     def forward(self, states: States) -> Tensor:
-        vectors: Tensor = self.pooler(states)
-        return vectors
+        return scaled(self.pooler(states))
 
 
 class SiameseFeatures(TextFeatures):
-    """The features of pairs, whose two texts are neighbouring rows.
-
-    Vectors are scaled to a mean square of 1 first, so that the mean of their product is their cosine.
-    """
+    """The features of pairs, whose two texts are neighbouring rows; the mean of their product is their cosine."""
 
     def __init__(self, pooler: nn.Module, features: Sequence[Feature]) -> None:
         super().__init__(pooler)
         self.features = tuple(features)
 
     def forward(self, states: States) -> Tensor:
-        vectors = scaled(super().forward(states))
+        vectors = super().forward(states)
         return pair_features(vectors[0::2], vectors[1::2], self.features)
 
     def direction(self, width: int) -> Tensor | None:

@@ -16,6 +16,7 @@ from weft.encoder.encoder import Encoder
 from weft.errors import ConfigError
 from weft.heads.vocabulary import VocabularyHead
 from weft.layers.features import Features
+from weft.layers.pairs import scaled
 from weft.losses import Loss
 from weft.pooling.cls import Cls
 from weft.pooling.mean import Mean
@@ -100,7 +101,8 @@ class Network(nn.Module):
 
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
-        return self.conditioner.extra_loss(task, self.heads[self.head_of(task)])
+        head = self.heads[self.head_of(task)]
+        return self.conditioner.extra_loss(task, lambda vectors: head(scaled(vectors)))
 
     def vocabulary_heads(self) -> dict[str, VocabularyHead]:
         """The heads that tell masked tokens, by their names in `heads`: what other libraries know as a head too."""

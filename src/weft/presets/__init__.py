@@ -26,7 +26,7 @@ class TaskFacts:
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class Facts:
     """What a preset may know of a run."""
 
     tasks: Mapping[str, TaskFacts]
@@ -49,7 +49,7 @@ class Preset(Spec, root=True):
     """The root of all presets."""
 
     @abstractmethod
-    def expand(self, facts: RunFacts) -> Expansion:
+    def expand(self, facts: Facts) -> Expansion:
         """The parts of a config that it stands for."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from weft.presets import Expansion, Preset, RunFacts, has_few_labels
+from weft.presets import Expansion, Facts, Preset, has_few_labels
 from weft.presets.few_labels import FewLabels
 from weft.presets.fine_tuning import FineTuning
 
@@ -17,7 +17,7 @@ class Auto(Preset):
 
     kind: Literal["auto"] = "auto"
 
-    def expand(self, facts: RunFacts) -> Expansion:
+    def expand(self, facts: Facts) -> Expansion:
         if not facts.named and all(has_few_labels(task) for task in facts.tasks.values()):
             return FewLabels().expand(facts)
         return FineTuning().expand(facts)

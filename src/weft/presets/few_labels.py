@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.presets import Expansion, Preset, RunFacts
+from weft.presets import Expansion, Facts, Preset
 from weft.presets.fine_tuning import FineTuning
 
 
@@ -24,8 +24,10 @@ class FewLabels(Preset):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     interpolate: Annotated[float, Field(gt=0, lt=1)] = 0.75
 
-    def expand(self, facts: RunFacts) -> Expansion:
+    def expand(self, facts: Facts) -> Expansion:
         compared = [name for name, task in facts.tasks.items() if task.contrasts]
+        if not compared:
+            return FineTuning().expand(facts)
         fitted = [name for name, task in facts.tasks.items() if task.fits]
         settings = FineTuning().settings(facts)  # for phases that a config names
         if facts.frozen and not facts.conditioned:

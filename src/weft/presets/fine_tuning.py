@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.presets import Expansion, Preset, RunFacts, has_few_labels
+from weft.presets import Expansion, Facts, Preset, has_few_labels
 
 
 class FineTuning(Preset):
@@ -23,7 +23,7 @@ class FineTuning(Preset):
     least_epochs: Annotated[int, Field(ge=1)] = 4
     most_epochs: Annotated[int, Field(ge=1)] = 20
 
-    def expand(self, facts: RunFacts) -> Expansion:
+    def expand(self, facts: Facts) -> Expansion:
         fitted = [name for name, task in facts.tasks.items() if task.fits]
         few = [name for name in fitted if has_few_labels(facts.tasks[name])]
         settings = self.settings(facts)
@@ -35,13 +35,13 @@ class FineTuning(Preset):
             reasons.append(f"heads of {', '.join(few)} fitted once more in the end: few rows per label beside many")
         return Expansion(phases, settings, tuple(reasons))
 
-    def settings(self, facts: RunFacts) -> dict[str, Any]:
+    def settings(self, facts: Facts) -> dict[str, Any]:
         """How long and at which rates to learn, for phases that do not say."""
         epochs = min(max(math.ceil(self.steps / _batches(facts)), self.least_epochs), self.most_epochs)
         return {"epochs": epochs, "learning_rate": 1e-4, "head_learning_rate": 1e-3}
 
 
-def _batches(facts: RunFacts) -> int:
+def _batches(facts: Facts) -> int:
     """Of one pass over the rows of the largest task."""
     longest = max((task.rows for task in facts.tasks.values()), default=1)
     return max(1, math.ceil(longest / facts.batch_size))

@@ -22,6 +22,7 @@ from weft.training.accelerator import Hardware
 from weft.training.task_batches import TaskBatches
 
 STRENGTH = 10.0  # of the rows against the penalty; C in other libraries
+BESIDE = 0.1  # the same where a direction is known before, and rows only tell what is to be added to it
 _STEPS = 300  # of the optimizer, at most
 _EXACT = 1e-7  # the gradient at which it stops
 _MOST = 2**25  # numbers that are read of the rows of a task; of more, only the first rows are read
@@ -65,7 +66,7 @@ def read_rows(network: Network, task: str, batches: TaskBatches, hardware: Hardw
 
 
 def fit_layer(
-    layer: nn.Linear, parts: Sequence[HeadRows], direction: Tensor | None = None, strength: float = STRENGTH
+    layer: nn.Linear, parts: Sequence[HeadRows], direction: Tensor | None = None, strength: float | None = None
 ) -> None:
     """Give a layer the weights of least loss and penalty.
 
@@ -75,18 +76,20 @@ def fit_layer(
     Args:
         direction: along which answers are known to rise, (F,). What it alone can tell is fitted first, and the penalty
             is on how far weights go from there.
+        strength: of the rows against the penalty; see `STRENGTH` and `BESIDE`.
     """
     everything = torch.cat([part.features for part in parts])
     centre = everything.mean(0)
     scale = (everything - centre).square().sum(1).mean().sqrt().clamp(min=1e-12)
     scaled = [replace(part, features=(part.features - centre) / scale) for part in parts]
     begin = torch.zeros(layer.weight.shape, dtype=torch.float64)
-    penalty = 1 / (strength * len(everything))
+    penalty = 1 / ((strength or STRENGTH) * len(everything))
     if direction is not None:
         along = direction.double().unsqueeze(0)
         spread = (torch.cat([part.features for part in scaled]) @ along.T).square().mean().sqrt().clamp(min=1e-12)
         told = [replace(part, features=part.features @ along.T / spread) for part in scaled]
         begin = _least(told, begin[:, :1], penalty)[0] @ along / spread
+        penalty = 1 / ((strength or BESIDE) * len(everything))
     weight, bias = _least(scaled, begin, penalty)
     with torch.no_grad():
         unscaled = weight / scale

@@ -50,7 +50,10 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
 
 def can_be_fitted(task: Task, target: FittedTarget) -> bool:
     """Whether a task's head can be fitted at once: a linear one, whose loss is a sum over answers."""
-    return task.has_linear_head and target.answer_loss(loss_of(task)) is not None
+    try:
+        return task.has_linear_head and target.answer_loss(loss_of(task)) is not None
+    except ConfigError:  # the loss does not suit; that is noted elsewhere
+        return False
 
 
 def is_contrastable(target: FittedTarget, loss: Loss) -> bool:
