@@ -33,6 +33,7 @@ from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.decisions import workload_table
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import ClassTable, Section
 from weft.metrics.wrong_rows import Mistake
@@ -40,6 +41,7 @@ from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 
 ScoresLoss = Callable[[Scores, Batch], Tensor]
+Ranking = Callable[[Prediction], float]  # how far to the front a row belongs
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,13 @@ class Target(ABC):
         self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]
     ) -> Iterator[tuple[str, int]]:
         """What is odd about rows whose gold can be read: a message, and the line of the row."""
+        return iter(())
+
+    def find_misnamed(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Options that name a label which is none: the option, and what is wrong with it.
+
+        `counts` are the labels that there are, and how many training rows have each.
+        """
         return iter(())
 
     @abstractmethod
@@ -266,6 +275,34 @@ class FittedTarget(ABC):
     def report_sections(self, measures: Measures) -> list[Section]:
         """What a report shows of its measures beside the scores, in order."""
         return [ClassTable(measures.details["per_class"])] if self.labels else []
+
+    def ranking(self, label: str | None = None) -> Ranking:
+        """How far to the front a row belongs by its prediction: by the probability of a label, where one is named.
+
+        Without a label it is what the kind says. Raises ConfigError with what is allowed instead.
+        """
+        if label is not None and label in self.row_labels:
+            return lambda prediction: prediction.label_scores().get(label, 0.0)
+        if not self.row_labels:
+            raise ConfigError("its answers are neither numbers nor labels of whole rows")
+        if label is None:
+            raise ConfigError("it has more than one label to rank by, and no costs; name a label")
+        raise ConfigError(f"it has no label {label!r}")
+
+    def decision_sections(
+        self, golds: Sequence[Gold], predictions: Sequence[Prediction], find: str | None = None
+    ) -> list[Section]:
+        """What a report shows of decisions: the recall of the label `find` by workload, where rows have such."""
+        if find is None or find not in self.row_labels:
+            return []
+        return [self.workload(find, self.ranking(find), f"probability of {find}", golds, predictions)]
+
+    def workload(
+        self, label: str, rank: Ranking, ranked_by: str, golds: Sequence[Gold], predictions: Sequence[Prediction]
+    ) -> Section:
+        """How much of a label is seen by whoever reads the rows that rank highest; `ranked_by` says how, in words."""
+        ranks = [rank(prediction) for prediction in predictions]
+        return workload_table(label, ranks, [label in self.target.labels_in(gold) for gold in golds], ranked_by)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `Target.load` builds an equal target."""
