@@ -76,10 +76,10 @@ def _measure(read: Floats, found: Floats, shares: Sequence[float], seen: float) 
         read: how many rows have each rank, the highest first, (G,).
         found: how many of them are wanted, (G,).
     """
-    rows, hits = np.cumsum(read), np.cumsum(found)
-    recalls = np.interp(np.asarray(shares) * rows[-1], [0.0, *rows], [0.0, *hits]) / hits[-1]
+    rows, hits = np.cumsum(np.append(0.0, read)), np.cumsum(np.append(0.0, found))  # before and after each rank
+    recalls = np.interp(np.asarray(shares) * rows[-1], rows, hits) / hits[-1]
     needed = math.ceil(seen * hits[-1] - 1e-9)  # nobody sees half a row
-    last = int(np.searchsorted(hits, needed))  # the rank within which that many have been seen
-    part = (needed - (hits[last] - found[last])) / found[last]
-    work = rows[last] - read[last] + part * read[last]
+    last = int(np.searchsorted(hits, needed))  # after this rank that many have been seen
+    part = (needed - hits[last - 1]) / (hits[last] - hits[last - 1])
+    work = rows[last - 1] + part * (rows[last] - rows[last - 1])
     return np.array([*recalls, work / rows[-1]])
