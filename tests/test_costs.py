@@ -135,7 +135,7 @@ def test_the_cost_stands_beside_the_likeliest_label_and_the_best_constant() -> N
     assert isinstance(table, DecisionTable)
     assert [row[:2] for row in table.rows] == [
         ("this model", (5 + 0 + 0 + 1) / 4),
-        ("always the likeliest label", (20 + 0 + 0 + 1) / 4),
+        ("the likeliest label of each row", (20 + 0 + 0 + 1) / 4),
         ("always urgent", (0 + 1 + 0 + 1) / 4),  # counts are 9, 10 and 11
     ]
     assert target.decision_sections(golds, predictions(target, likely))[0] == table
@@ -178,8 +178,14 @@ def test_without_costs_a_label_is_needed_unless_there_are_two_or_a_number() -> N
     assert two.ranking("no")(given) == given.scores["no"]
     with pytest.raises(ConfigError, match="more than one label to rank by, and no costs; name a label"):
         fitted(None).ranking()
-    with pytest.raises(ConfigError, match="it has no label 'urgnt'"):
+    with pytest.raises(
+        ConfigError, match="it has no label 'urgnt'; its labels are: non-urgent, medium, urgent; did you"
+    ):
         fitted(None).ranking("urgnt")
+    texts = LabelTarget().fit(f"secret words {row}" for row in range(30))
+    with pytest.raises(ConfigError) as caught:
+        texts.ranking("urgent")
+    assert "secret" not in str(caught.value)
     numbers = ScoreTarget().fit([1.0, 5.0])
     low, high = numbers.decode_rows(torch.tensor([[-1.0], [1.0]]))
     assert numbers.ranking()(high) > numbers.ranking()(low)

@@ -119,7 +119,7 @@ def test_the_report_shows_cost_and_recall_by_workload(home: Path) -> None:
     assert tables[0].rows[0][1] == record.tasks["urgency"].result.measures.scores["cost"]
     assert not [s for name in ("length", "fox") for s in record.tasks[name].sections if isinstance(s, DecisionTable)]
     page = (home / "model" / "report.html").read_text(encoding="utf-8")
-    for words in ("Cost per row", "always the likeliest label", "Recall of urgent by workload", "have to be read"):
+    for words in ("Cost per row", "the likeliest label of each row", "Recall of urgent by workload", "have to be read"):
         assert page.count(words) == 1
 
 
@@ -153,7 +153,7 @@ def test_evaluate_shows_cost_and_what_it_takes_to_see_the_costliest_label(home: 
     assert f"{scores['urgency']['cost']:.3f}" in line
     assert "…" in line
     assert out.count("urgency: Cost per row") == 1
-    assert "always the likeliest label" in out
+    assert "the likeliest label of each row" in out
     assert out.count("Recall of") == 1
     assert "urgency: Recall of urgent by workload" in out
     assert "Rows are read by their expected cost of answering non-urgent, the highest first. To see 95 % of the" in out
@@ -226,7 +226,10 @@ def test_sorted_rows_are_written_to_a_file(home: Path, run_weft: RunWeft, tmp_pa
             ("--sort", "length"),
             "rows cannot be sorted by 'length': it has more than one label to rank by, and no costs",
         ),
-        (("--sort", "length=shrt"), "rows cannot be sorted by 'length': it has no label 'shrt'"),
+        (
+            ("--sort", "length=shrt"),
+            "'length': it has no label 'shrt'; its labels are: long, middle, short; did you mean 'short'?",
+        ),
         (("--sort", "near=5"), "rows cannot be sorted by 'near': its answers are numbers, and have no labels"),
         (("--sort", "first"), "rows cannot be sorted by 'first': its answers are neither numbers nor labels of whole"),
         (("--sort", "first=first"), "rows cannot be sorted by 'first': its answers are neither numbers nor labels"),

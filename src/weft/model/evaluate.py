@@ -218,9 +218,7 @@ def check_label(network: Network, tasks: Sequence[str], label: str) -> None:
     targets = {name: network.targets[name] for name in tasks}
     if any(label in target.row_labels for target in targets.values()):
         return
-    names = {
-        name: [one for one in target.row_labels if one not in hidden_names(target)] for name, target in targets.items()
-    }
+    names = {name: target.shown_labels for name, target in targets.items()}
     listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in names.items() if labels) or "none"
     near = nearest_name(label, [one for labels in names.values() for one in labels])
     raise ConfigError(f"no task that is measured here gives rows the label {label!r}; there are: {listed}{near}")

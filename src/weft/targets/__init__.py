@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from weft.data.dataset import Dataset
 from weft.data.predictions import Prediction
 from weft.data.records import Example, Gold, Input
+from weft.data.redact import hidden_labels, nearest_name
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
@@ -176,6 +177,12 @@ class FittedTarget(ABC):
         return self.labels if self.target.labels_rows else ()
 
     @property
+    def shown_labels(self) -> list[str]:
+        """The labels of whole rows that a message may show: those that could not be texts."""
+        hidden = hidden_labels(dict(zip(self.labels, self.label_counts, strict=False)), self.target.labels)
+        return [label for label in self.row_labels if label not in hidden]
+
+    @property
     def label_counts(self) -> tuple[int, ...]:
         """How often each label occurred in training."""
         return ()
@@ -287,7 +294,9 @@ class FittedTarget(ABC):
             raise ConfigError("its answers are neither numbers nor labels of whole rows")
         if label is None:
             raise ConfigError("it has more than one label to rank by, and no costs; name a label")
-        raise ConfigError(f"it has no label {label!r}")
+        names = self.shown_labels
+        known = f"; its labels are: {', '.join(names)}{nearest_name(label, names)}" if names else ""
+        raise ConfigError(f"it has no label {label!r}{known}")
 
     def decision_sections(
         self, golds: Sequence[Gold], predictions: Sequence[Prediction], find: str | None = None

@@ -246,7 +246,7 @@ class FittedLabel(FittedRowTarget):
         gold = label_ids([str(one) for one in golds], self.labels)
         decided = {
             "this model": label_ids([str(prediction.gold) for prediction in predictions], self.labels),
-            "always the likeliest label": label_ids(likeliest, self.labels),
+            "the likeliest label of each row": label_ids(likeliest, self.labels),
             f"always {self.labels[constant]}": np.full(len(gold), constant),
         }
         return cost_table({name: matrix[gold, answers] for name, answers in decided.items()})
