@@ -20,6 +20,7 @@ from weft.cli import main as cli
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.workload import measure_workload
 from weft.model.devices import half_precision_fault
 from weft.model.embed import TextEncoder, load_encoder
 from weft.tokenization.tokenizer import Tokenizer
@@ -32,7 +33,7 @@ with pytest.MonkeyPatch.context() as _patch:
 settings.register_profile("weft", deadline=None, max_examples=50, derandomize=True, database=None)
 settings.register_profile("explore", deadline=None, max_examples=300, database=None)
 settings.load_profile("weft")
-RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (intervals_of,)]
+RESAMPLED = [cast(Any, one).__kwdefaults__ for one in (intervals_of, measure_workload)]
 for _defaults in RESAMPLED:
     assert _defaults["rounds"] == 1000
     _defaults["rounds"] = 50  # in every run that a test starts; but see `_resamples`

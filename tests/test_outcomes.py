@@ -12,6 +12,7 @@ from sklearn import metrics as reference
 from weft.errors import CheckpointError
 from weft.metrics.calibration import expected_calibration_error
 from weft.metrics.outcomes import Outcomes, unknown
+from weft.metrics.outcomes.costed import CostedOutcomes
 from weft.metrics.outcomes.counts import AnnotationOutcomes, LabelSetOutcomes, TagOutcomes
 from weft.metrics.outcomes.file import read_outcomes, write_outcomes
 from weft.metrics.outcomes.label import LabelOutcomes
@@ -56,6 +57,13 @@ def label(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], S
         return {**label_scores(gold[rows], predicted[rows]), "calibration_error": error}
 
     return outcomes, plain
+
+
+def costed(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
+    same, plain = label(draw)
+    costs = draw.choice([0.0, 1.0, 5.0, 20.0], size=ROWS)
+    outcomes = CostedOutcomes.from_arrays({**same.arrays(), "costs": costs}, NAMES)
+    return outcomes, lambda rows: {**plain(rows), "cost": costs[rows].mean()}
 
 
 def label_sets(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], Scores]]:
@@ -147,7 +155,7 @@ def means(draw: np.random.Generator) -> tuple[Outcomes, Callable[[np.ndarray], S
     return outcomes, lambda rows: {"cost": cost[rows].mean(), "right": right[rows].mean()}
 
 
-KINDS = [label, label_sets, annotations, tags, numbers, tokens, means]
+KINDS = [label, costed, label_sets, annotations, tags, numbers, tokens, means]
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -186,7 +194,7 @@ def test_folds_join_to_the_whole_and_a_file_gives_back_what_it_was_given(
             np.testing.assert_array_equal(other.arrays()[name], array)
 
 
-@pytest.mark.parametrize("make", [label, annotations])
+@pytest.mark.parametrize("make", [label, costed, annotations])
 def test_folds_that_know_other_labels_join_by_the_names_of_these(
     make: Callable[..., tuple[Outcomes, Callable[..., Scores]]],
 ) -> None:

@@ -20,10 +20,14 @@ def evaluate(
             "--data", help="File of gold rows for the tasks; by default the test (or dev) files of the config."
         ),
     ] = None,
+    find: Annotated[
+        str | None,
+        typer.Option("--find", metavar="LABEL", help="Also show how much of this label is seen by workload."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
     device: DeviceChoice = "auto",
 ) -> None:
-    """Measure a model on gold rows, with 95 % intervals.
+    """Measure a model on gold rows, with 95 % intervals; with costs, also what decisions cost and what they find.
 
     Example: [cyan]weft evaluate triage --data new-messages.csv --json scores.json[/]
     """
@@ -31,14 +35,16 @@ def evaluate(
 
     from weft.cli.screen import console, output
     from weft.data.atomic import write_atomically
+    from weft.metrics.sections import DecisionTable
     from weft.model.evaluate import evaluate_data
     from weft.model.folder import gold_files
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
+    from weft.reports.terminal import decision_table
 
     network = load(model, device=device).network
     names = choose_tasks(network, task)
-    results, notes = evaluate_data(network, data or gold_files(model, names), task)
+    results, notes = evaluate_data(network, data or gold_files(model, names), task, find)
     for note in notes:
         console.print(note, style="yellow", markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")
@@ -48,6 +54,10 @@ def evaluate(
             span = f"{low:.3f} … {high:.3f}" if low is not None else ""
             table.add_row(name, metric, f"{value:.3f}", span, f"{result.rows:,}")
     output.print(table)
+    for name, result in results.items():
+        for section in result.sections:
+            if isinstance(section, DecisionTable):
+                output.print(*decision_table(name, section), sep="\n")
     if json_file:
         scores = {name: result.measures.scores for name, result in results.items()}
         text = json.dumps(scores, indent=2) + "\n"

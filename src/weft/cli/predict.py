@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +34,14 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
     ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            metavar="TASK[=LABEL]",
+            help="Highest score, costliest to overlook, or likeliest to have the label first.",
+        ),
+    ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
     labels: Annotated[
         str | None,
@@ -52,6 +61,7 @@ def predict(
 
     A file needs the columns the tasks were trained with. The input's own columns are kept; `truncated` says where a
     text was too long to be read whole, `empty` where there was nothing to read, so that the answers mean nothing.
+    `--sort` writes nothing before all rows are answered; rows that rank equal keep their order.
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
 
@@ -61,6 +71,7 @@ def predict(
     from weft.data.formats import check_output, write_rows
     from weft.model.inputs import read_inputs
     from weft.model.predict import Tally, passes_note, predict_rows
+    from weft.model.ranking import highest_first, ranked_rows, row_order
     from weft.model.zero_shot import uncalibrated_note
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
@@ -69,6 +80,7 @@ def predict(
         check_output(output)
     network = _open(model, labels, task, column, save, device).network
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
+    order = None if sort is None else row_order(network, sort, inputs.columns)
     for sentence in inputs.notes:
         console.print(sentence, style="yellow", markup=False)
     if note := passes_note(network, inputs):
@@ -76,7 +88,9 @@ def predict(
     if note := uncalibrated_note(network):
         console.print(note, style="yellow", soft_wrap=True, markup=False)
     tally = Tally()
-    answers = predict_rows(network, inputs, scores, tally)
+    answers: Iterable[dict[str, Any]] = predict_rows(network, inputs, scores, tally)
+    if order is not None:
+        answers = highest_first(counting(ranked_rows(network, inputs, order, scores, tally), None, "rows"))
     if output:
         rows = write_rows(output, counting(answers, None, "rows"))
         console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)

@@ -25,7 +25,7 @@ def intervals_of(
     """
     if len(outcomes) < 1 or rounds < 1 or not 0 < level < 1:
         raise ValueError(f"{len(outcomes)} rows and rounds {rounds} must be at least 1, and level {level} in (0, 1)")
-    drawn = [outcomes.measure_all(metrics, weights) for weights in _weights(len(outcomes), seed, rounds)]
+    drawn = [outcomes.measure_all(metrics, weights) for weights in resample_weights(len(outcomes), seed, rounds)]
     outside = (1 - level) / 2
     ends = {
         metric: np.quantile(np.concatenate([some[metric] for some in drawn]), [outside, 1 - outside])
@@ -34,8 +34,8 @@ def intervals_of(
     return {metric: (float(low), float(high)) for metric, (low, high) in ends.items()}
 
 
-def _weights(size: int, seed: int, rounds: int) -> Iterator[Weights]:
-    """How often each row is drawn, (B, R), a part of the resamples at a time."""
+def resample_weights(size: int, seed: int, rounds: int) -> Iterator[Weights]:
+    """How often each row is drawn, (B, R), a part of the resamples at a time; the same for a seed."""
     resamples = _resamples(size, seed, rounds)
     while part := list(islice(resamples, max(1, _MOST // size))):
         yield np.stack([np.bincount(rows, minlength=size) for rows in part]).astype(np.float64)

@@ -5,6 +5,7 @@
     Calibration      confidence beside accuracy
     Table            anything else: a heading, columns, rows of words and numbers
     WrongRows        a table whose rows begin with the line of a row of the data
+    DecisionTable    a table of what decisions cost or find, which `weft evaluate` shows too
 
 `FittedTarget.report_sections` returns some of these.
 """
@@ -121,6 +122,13 @@ class WrongRows(TableSection):
         return _TEXT in self.columns
 
 
+@dataclass(frozen=True)
+class DecisionTable(TableSection):
+    """A table of what decisions cost, or of how much work finds what; `weft evaluate` shows it too."""
+
+    kind: ClassVar[str] = "decisions"
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -136,7 +144,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 _KINDS: dict[str, type[Section]] = {
-    section.kind: section for section in (ClassTable, ConfusionMatrix, Calibration, TableSection, WrongRows)
+    section.kind: section
+    for section in (ClassTable, ConfusionMatrix, Calibration, DecisionTable, TableSection, WrongRows)
 }
 
 

@@ -13,7 +13,7 @@ from weft.corpus.loading import CorpusLoader
 from weft.data.dataset import Dataset
 from weft.data.predictions import Prediction
 from weft.data.records import Example
-from weft.data.redact import hidden_labels
+from weft.data.redact import hidden_labels, nearest_name
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
 from weft.metrics.outcomes import Outcomes
@@ -66,6 +66,7 @@ def evaluate(
     targets: Mapping[str, FittedTarget] | None = None,
     scored: Iterable[ScoredWindow] | None = None,
     names: Mapping[str, Mapping[str, str]] | None = None,
+    find: str | None = None,
 ) -> dict[str, TaskResult]:
     """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder.
 
@@ -75,6 +76,7 @@ def evaluate(
         scored: what `score_rows` gives for these rows, where that is known already.
         names: by task, what outcomes call the labels that could be texts, where more is known than the network has
             learned from.
+        find: the label whose recall by workload is shown, for tasks that have it.
     """
     targets = network.targets if targets is None else targets
     for task, examples in rows.items():
@@ -88,7 +90,7 @@ def evaluate(
         result = TaskResult(network.metric(task), len(examples), measures)
         if intervals:
             hidden = (names or {}).get(task, hidden_names(targets[task]))
-            result = _with_rows(result, targets[task], examples, predictions[task], hidden)
+            result = _with_rows(result, targets[task], examples, predictions[task], hidden, find)
         results[task] = result
     return results
 
@@ -99,9 +101,10 @@ def _with_rows(
     examples: Sequence[Example],
     predictions: Sequence[Prediction],
     names: Mapping[str, str],
+    find: str | None,
 ) -> TaskResult:
     """The result with what is known of single rows; no label that could be a text is in it."""
-    sections = report_sections(target, examples, predictions, result.measures)
+    sections = report_sections(target, examples, predictions, result.measures, find)
     outcomes = target.outcomes([row.gold for row in examples], predictions, [row.line for row in examples])
     return replace(result, sections=tuple(sections), outcomes=outcomes.with_labels(names))
 
@@ -147,11 +150,16 @@ def _same_texts(some: Sequence[Example], others: Sequence[Example]) -> bool:
 
 
 def report_sections(
-    target: FittedTarget, examples: Sequence[Example], predictions: Sequence[Prediction], measures: Measures
+    target: FittedTarget,
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    measures: Measures,
+    find: str | None = None,
 ) -> list[Section]:
     """What a report shows of a task: what its kind gives, and lines of wrong rows; no label that could be a text."""
+    decisions = target.decision_sections([row.gold for row in examples], predictions, find)
     mistakes = [target.find_mistake(row.gold, answer) for row, answer in zip(examples, predictions, strict=True)]
-    sections = [*target.report_sections(measures), *wrong_rows([row.line for row in examples], mistakes)]
+    sections = [*target.report_sections(measures), *decisions, *wrong_rows([row.line for row in examples], mistakes)]
     return [section.with_labels(hidden_names(target)) for section in sections]
 
 
@@ -162,22 +170,29 @@ def hidden_names(target: FittedTarget) -> dict[str, str]:
 
 
 def evaluate_data(
-    network: Network, data: RowSource | Mapping[str, RowSource], named: Sequence[str] | None = None
+    network: Network,
+    data: RowSource | Mapping[str, RowSource],
+    named: Sequence[str] | None = None,
+    find: str | None = None,
 ) -> tuple[dict[str, TaskResult], list[str]]:
     """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve.
 
-    `data` is for all tasks, or by task; sources that several tasks name are read once.
+    `data` is for all tasks, or by task; sources that several tasks name are read once. `find` as in `evaluate`; raises
+    ConfigError where no task has that label.
     """
+    sources = _sources(network, data, named)
+    if find is not None:
+        check_label(network, [name for _, names, _ in sources for name in names], find)
     with TemporaryDirectory() as cache:
         corpora = CorpusLoader(network.tokenizer, network.encoder.config.max_length, Path(cache))
         rows: dict[str, Sequence[Example]] = {}
         notes: list[str] = []
-        for source, names, all_needed in _sources(network, data, named):
+        for source, names, all_needed in sources:
             tasks = {name: network.tasks[name] for name in names}
             found, lacking = read_gold(tasks, source, corpora, all_needed=all_needed)
             rows |= found
             notes += lacking
-        return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}), notes
+        return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}, find=find), notes
 
 
 def _sources(
@@ -196,6 +211,17 @@ def _sources(
         key = Path(source) if isinstance(source, str | os.PathLike) else id(source)
         sources.setdefault(key, (source, [], True))[1].append(name)
     return list(sources.values())
+
+
+def check_label(network: Network, tasks: Sequence[str], label: str) -> None:
+    """Raise where none of the tasks gives rows this label."""
+    targets = {name: network.targets[name] for name in tasks}
+    if any(label in target.row_labels for target in targets.values()):
+        return
+    names = {name: target.shown_labels for name, target in targets.items()}
+    listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in names.items() if labels) or "none"
+    near = nearest_name(label, [one for labels in names.values() for one in labels])
+    raise ConfigError(f"no task that is measured here gives rows the label {label!r}; there are: {listed}{near}")
 
 
 def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> None:

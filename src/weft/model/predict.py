@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from weft.data.formats import Row
 from weft.data.predictions import PlainPrediction, Prediction
 from weft.data.records import Input
 from weft.errors import DataError, EmptyTextWarning, TruncationWarning, WeftError
@@ -206,12 +207,23 @@ def predict_rows(
     network: Network, inputs: Inputs, scores: bool = False, tally: Tally | None = None
 ) -> Iterator[dict[str, Any]]:
     """The input's own columns, each task's answer, and what became of the texts, row by row; counted in `tally`."""
+    for row, answer in answer_rows(network, inputs, tally):
+        yield plain_row(row, answer, scores)
+
+
+def answer_rows(network: Network, inputs: Inputs, tally: Tally | None = None) -> Iterator[tuple[Row, Answer]]:
+    """Each row of the input with its answer; counted in `tally`."""
     tally = tally or Tally()
     rows, again = tee(inputs)
     for (row, _), answer in zip(rows, predict(network, (asked for _, asked in again)), strict=True):
-        answers = by_task(tally.add(answer), scores)
-        own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
-        yield {**own, **answers}
+        yield row, tally.add(answer)
+
+
+def plain_row(row: Row, answer: Answer, scores: bool) -> dict[str, Any]:
+    """A row's own columns, and its answers and flags; a column that is called as one of these gets another name."""
+    answers = by_task(answer, scores)
+    own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
+    return {**own, **answers}
 
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.metrics.sections import Calibration, Cell, ClassTable, ConfusionMatrix, TableSection, WrongRows
+from weft.metrics.sections import (
+    Calibration,
+    Cell,
+    ClassTable,
+    ConfusionMatrix,
+    DecisionTable,
+    TableSection,
+    WrongRows,
+)
 from weft.reports.charts import reliability_diagram
 from weft.reports.html import breakable, figure, number_cell, raw_cell, table
 from weft.reports.matrix import confusion_matrix
@@ -165,6 +173,7 @@ _DRAWN_BY: dict[str, tuple[_Draw, ...]] = {
     Calibration.kind: (_calibration,),
     ConfusionMatrix.kind: (_confusion, _most_confused),
     ClassTable.kind: (_classes,),
+    DecisionTable.kind: (_any_table,),
     TableSection.kind: (_any_table,),
     WrongRows.kind: (_any_table,),
 }

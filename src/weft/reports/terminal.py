@@ -1,10 +1,11 @@
-"""The results of a run as a table in a terminal."""
+"""The results of a run, and what decisions cost or find, as tables in a terminal."""
 
 from __future__ import annotations
 
 from rich.table import Table
 from rich.text import Text
 
+from weft.metrics.sections import DecisionTable
 from weft.reports.record import RunRecord, Standing
 from weft.reports.summary import interval_in_words, number
 
@@ -24,3 +25,13 @@ def results_table(record: RunRecord) -> Table:
         rows = f"{task.result.rows:,} {task.reported_on}"
         table.add_row(Text(name), Text(task.chosen), value, interval_in_words(task.interval), *baselines, rows)
     return table
+
+
+def decision_table(task: str, section: DecisionTable) -> tuple[Table, Text]:
+    """A table of what decisions of a task cost or find, and the sentences below it."""
+    table = Table(title=Text(f"{task}: {section.heading}"), title_justify="left")
+    for index, heading in enumerate(section.columns):
+        table.add_column(heading, justify="right" if index else "left")
+    for row in section.rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else number(cell) for cell in row))
+    return table, Text(section.note)

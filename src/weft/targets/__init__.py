@@ -30,9 +30,11 @@ from torch import Tensor, nn
 from weft.data.dataset import Dataset
 from weft.data.predictions import Prediction
 from weft.data.records import Example, Gold, Input
+from weft.data.redact import hidden_labels, nearest_name
 from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.metrics.bootstrap import intervals_of
+from weft.metrics.decisions import workload_table
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import ClassTable, Section
 from weft.metrics.wrong_rows import Mistake
@@ -40,6 +42,7 @@ from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 
 ScoresLoss = Callable[[Scores, Batch], Tensor]
+Ranking = Callable[[Prediction], float]  # how far to the front a row belongs
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,13 @@ class Target(ABC):
         """What is odd about rows whose gold can be read: a message, and the line of the row."""
         return iter(())
 
+    def find_misnamed(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Options that name a label which is none: the option, and what is wrong with it.
+
+        `counts` are the labels that there are, and how many training rows have each.
+        """
+        return iter(())
+
     @abstractmethod
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         """A gold answer for each input, as varied as the kind allows; inputs know their words (`Input.words`)."""
@@ -165,6 +175,12 @@ class FittedTarget(ABC):
     def row_labels(self) -> tuple[str, ...]:
         """The labels where they are said of whole rows; none where they are said of words, spans or pairs."""
         return self.labels if self.target.labels_rows else ()
+
+    @property
+    def shown_labels(self) -> list[str]:
+        """The labels of whole rows that a message may show: those that could not be texts."""
+        hidden = hidden_labels(dict(zip(self.labels, self.label_counts, strict=False)), self.target.labels)
+        return [label for label in self.row_labels if label not in hidden]
 
     @property
     def label_counts(self) -> tuple[int, ...]:
@@ -273,6 +289,36 @@ class FittedTarget(ABC):
     def report_sections(self, measures: Measures) -> list[Section]:
         """What a report shows of its measures beside the scores, in order."""
         return [ClassTable(measures.details["per_class"])] if self.labels else []
+
+    def ranking(self, label: str | None = None) -> Ranking:
+        """How far to the front a row belongs by its prediction: by the probability of a label, where one is named.
+
+        Without a label it is what the kind says. Raises ConfigError with what is allowed instead.
+        """
+        if label is not None and label in self.row_labels:
+            return lambda prediction: prediction.label_scores().get(label, 0.0)
+        if not self.row_labels:
+            raise ConfigError("its answers are neither numbers nor labels of whole rows")
+        if label is None:
+            raise ConfigError("it has more than one label to rank by, and no costs; name a label")
+        names = self.shown_labels
+        known = f"; its labels are: {', '.join(names)}{nearest_name(label, names)}" if names else ""
+        raise ConfigError(f"it has no label {label!r}{known}")
+
+    def decision_sections(
+        self, golds: Sequence[Gold], predictions: Sequence[Prediction], find: str | None = None
+    ) -> list[Section]:
+        """What a report shows of decisions: the recall of the label `find` by workload, where rows have such."""
+        if find is None or find not in self.row_labels:
+            return []
+        return [self.workload(find, self.ranking(find), f"probability of {find}", golds, predictions)]
+
+    def workload(
+        self, label: str, rank: Ranking, ranked_by: str, golds: Sequence[Gold], predictions: Sequence[Prediction]
+    ) -> Section:
+        """How much of a label is seen by whoever reads the rows that rank highest; `ranked_by` says how, in words."""
+        ranks = [rank(prediction) for prediction in predictions]
+        return workload_table(label, ranks, [label in self.target.labels_in(gold) for gold in golds], ranked_by)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `Target.load` builds an equal target."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -15,22 +16,32 @@ from weft.baselines.majority import majority_labels
 from weft.baselines.tfidf import tfidf_labels, tfidf_pair_labels
 from weft.data.predictions import LabelPrediction, Prediction
 from weft.data.records import Example, Gold, Input
+from weft.data.redact import common_labels, nearest_name
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.cross_entropy import CrossEntropy
 from weft.metrics.calibration import fit_temperature, reliability
-from weft.metrics.classification import count, label_ids
+from weft.metrics.classification import Floats, count, label_ids
+from weft.metrics.costs import Costs, Urgency, cheapest_answers, cheapest_constant, cost_matrix
+from weft.metrics.decisions import cost_table
 from weft.metrics.outcomes import Outcomes
+from weft.metrics.outcomes.costed import COST, CostedOutcomes
 from weft.metrics.outcomes.label import LabelOutcomes
 from weft.metrics.sections import Calibration, ConfusionMatrix, Section
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import FittedRowTarget, Measures, Target, as_logits, confidences, text_pairs
+from weft.spec import describe
+from weft.targets import FittedRowTarget, Measures, Ranking, Target, as_logits, confidences, text_pairs
 from weft.targets.base.reading import read_label
+
+_SHOWN = 20  # labels of a message
 
 
 @dataclass(frozen=True)
 class LabelTarget(Target):
-    """One of the labels per row; those that occur in training where the options name none."""
+    """One of the labels per row; those that occur in training where the options name none.
+
+    `costs` are of wrong answers, by the true label and the one that was given; what they do not name costs 1.
+    """
 
     target_type: ClassVar[TargetType] = "label"
     labels_rows: ClassVar[bool] = True
@@ -39,6 +50,7 @@ class LabelTarget(Target):
     )
 
     default_metric: str = "f1_macro"
+    costs: Costs | None = None
 
     @property
     def fitted(self) -> type[FittedLabel]:
@@ -57,6 +69,15 @@ class LabelTarget(Target):
     def labels_in(self, gold: Gold) -> Iterable[str]:
         return (str(gold),)
 
+    def find_misnamed(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        named = dict.fromkeys(name for true, answers in (self.costs or {}).items() for name in (true, *answers))
+        names = common_labels(counts) | frozenset(self.labels)
+        shown = sorted(names, key=natural)
+        for name in named:
+            if name not in counts:
+                known = f"; its labels are: {', '.join(shown)}" if 0 < len(shown) <= _SHOWN else ""
+                yield "costs", f"{describe(name)} is no label of this task{nearest_name(name, names) or known}"
+
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         names = self.labels or ("a", "b")
         return [names[row % len(names)] for row in range(len(inputs))]
@@ -72,7 +93,8 @@ class LabelTarget(Target):
 class FittedLabel(FittedRowTarget):
     """The labels in order, how often each occurred in training, and how the model's confidence is to be read.
 
-    With two labels, a row gets the second where its probability reaches `threshold`; otherwise the likeliest wins.
+    With costs, a row gets the label of least expected cost. Without, with two labels it gets the second where the
+    probability of that reaches `threshold`; otherwise the likeliest wins.
     """
 
     target: LabelTarget
@@ -102,9 +124,24 @@ class FittedLabel(FittedRowTarget):
         """(B, O) → (B, L)."""
         return torch.softmax(as_logits(scores.float()) / self.temperature, 1)
 
+    @property
+    def metrics_with_intervals(self) -> tuple[str, ...]:
+        return self.metrics if self.costs is None else (*self.metrics, COST)
+
+    @cached_property
+    def costs(self) -> Floats | None:
+        """What each answer to each true label costs, (L, L), where the options say so."""
+        return None if self.target.costs is None else cost_matrix(self.target.costs, self.labels)
+
+    def decide(self, likely: Tensor) -> Tensor:
+        """The index of the label that each row gets, (B, L) → (B,)."""
+        if self.costs is not None:
+            return torch.from_numpy(cheapest_answers(likely.numpy(), self.costs))
+        return (likely[:, 1] >= self.threshold).long() if len(self.labels) == 2 else likely.argmax(1)
+
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         likely = self.probabilities(scores)
-        best = (likely[:, 1] >= self.threshold).long() if len(self.labels) == 2 else likely.argmax(1)
+        best = self.decide(likely)
         chosen = likely.gather(1, best.unsqueeze(1)).squeeze(1)
         return [
             LabelPrediction(self.labels[index], score, dict(zip(self.labels, row, strict=True)))
@@ -115,7 +152,7 @@ class FittedLabel(FittedRowTarget):
         gold = self.tensor(golds).numpy()
         temperature = fit_temperature(as_logits(scores.float()).numpy(), gold)
         fitted = replace(self, temperature=temperature, threshold=0.5)
-        if len(self.labels) != 2:
+        if len(self.labels) != 2 or self.costs is not None:  # which decide
             return fitted
         likely = fitted.probabilities(scores)[:, 1].numpy()
 
@@ -128,13 +165,17 @@ class FittedLabel(FittedRowTarget):
         return replace(fitted, threshold=choose_threshold(likely, value, len(gold) if both else 0))
 
     def outcomes(self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]) -> LabelOutcomes:
-        return LabelOutcomes(
+        outcomes = LabelOutcomes(
             lines=np.asarray(lines),
             scores=confidences(predictions),
             labels=self.labels,
             gold=label_ids([str(gold) for gold in golds], self.labels),
             predicted=label_ids([str(prediction.gold) for prediction in predictions], self.labels),
         )
+        if self.costs is None:
+            return outcomes
+        costs = self.costs[outcomes.gold, outcomes.predicted]
+        return CostedOutcomes.from_arrays({**outcomes.arrays(), "costs": costs}, self.labels)
 
     def details(self, golds: Sequence[Gold], predictions: Sequence[Prediction], outcomes: Outcomes) -> dict[str, Any]:
         given = cast(LabelOutcomes, outcomes)
@@ -177,6 +218,38 @@ class FittedLabel(FittedRowTarget):
     def support(self, prediction: Prediction, other: Prediction, kept: Sequence[int]) -> float:
         ((label, _),) = prediction.given()
         return other.label_scores()[label]
+
+    def ranking(self, label: str | None = None) -> Ranking:
+        """Without a label by the costs (see `Urgency`), or of two labels by the second."""
+        if label is None and self.costs is not None:
+            weights = dict(zip(self.labels, Urgency.of(self.costs).weights.tolist(), strict=True))
+            return lambda prediction: sum(weights[name] * p for name, p in prediction.label_scores().items())
+        return super().ranking(self.labels[1] if label is None and len(self.labels) == 2 else label)
+
+    def decision_sections(
+        self, golds: Sequence[Gold], predictions: Sequence[Prediction], find: str | None = None
+    ) -> list[Section]:
+        """With costs, what was decided beside other ways to decide, and the recall of the costliest label to miss."""
+        asked = super().decision_sections(golds, predictions, find)
+        if self.costs is None:
+            return asked
+        urgency = Urgency.of(self.costs)
+        label, unread = self.labels[urgency.label], " or ".join(self.labels[index] for index in urgency.unread)
+        ranked_by = f"expected cost of answering {unread}"
+        found = asked or [self.workload(label, self.ranking(), ranked_by, golds, predictions)]
+        return [self._cost_table(self.costs, golds, predictions), *found]
+
+    def _cost_table(self, matrix: Floats, golds: Sequence[Gold], predictions: Sequence[Prediction]) -> Section:
+        scores = (prediction.label_scores() for prediction in predictions)
+        likeliest = [max(some, key=some.__getitem__) for some in scores]
+        constant = cheapest_constant(self.counts, matrix)
+        gold = label_ids([str(one) for one in golds], self.labels)
+        decided = {
+            "this model": label_ids([str(prediction.gold) for prediction in predictions], self.labels),
+            "the likeliest label of each row": label_ids(likeliest, self.labels),
+            f"always {self.labels[constant]}": np.full(len(gold), constant),
+        }
+        return cost_table({name: matrix[gold, answers] for name, answers in decided.items()})
 
     def report_sections(self, measures: Measures) -> list[Section]:
         details = measures.details

@@ -17,10 +17,11 @@ from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
 from weft.data.cells import is_blank
 from weft.data.predictions import Prediction, ScorePrediction
 from weft.data.records import Example, Gold, Input
+from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes.numbers import NumberOutcomes
-from weft.targets import FittedRowTarget, Target, confidences, text_pairs
+from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
@@ -147,6 +148,12 @@ class FittedScore(FittedRowTarget):
         else:
             scores = tfidf_scores([row.texts[0] for row in train], _scores(train), [row.texts[0] for row in rows])
         return [ScorePrediction(score) for score in scores]
+
+    def ranking(self, label: str | None = None) -> Ranking:
+        """By the score; there are no labels."""
+        if label is not None:
+            raise ConfigError("its answers are numbers, and have no labels")
+        return lambda prediction: _score(prediction.gold)
 
     def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
         return (), scores[0]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
+from weft.tasks.base.costs import CostsOption
 from weft.tasks.base.text import TextTask
 
 
@@ -22,12 +23,18 @@ class Classification(TextTask):
     separator: str = "|"
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
+    costs: CostsOption | None = None
+    """What wrong answers cost, by the true label and the one answered, e.g. {urgent = {non-urgent = 20}}; others 1."""
 
     @classmethod
     def variants(cls) -> list[dict[str, Any]]:
-        return [{}, {"multilabel": True}]
+        return [{}, {"multilabel": True}, {"costs": {"a": {"b": 3.0}}}]
+
+    def idle_options(self) -> dict[str, str]:
+        several = {"costs": "every label is decided by itself; leave it out, or leave out multilabel"}
+        return super().idle_options() | (several if self.multilabel else {})
 
     def target(self) -> Target:
         if self.multilabel:
             return LabelsTarget(labels=self.labels or (), separator=self.separator)
-        return LabelTarget(labels=self.labels or ())
+        return LabelTarget(labels=self.labels or (), costs=self.costs)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from weft.targets import Target
 from weft.targets.label import LabelTarget
+from weft.tasks.base.costs import CostsOption
 from weft.tasks.base.pair import PairTask
 
 
@@ -18,9 +19,11 @@ class PairClassification(PairTask):
     """Column of the answer."""
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default."""
+    costs: CostsOption | None = None
+    """What wrong answers cost, by the true label and the one that is answered; what is not named costs 1."""
 
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label
 
     def target(self) -> Target:
-        return LabelTarget(labels=self.labels or (), default_metric="accuracy")
+        return LabelTarget(labels=self.labels or (), default_metric="accuracy", costs=self.costs)

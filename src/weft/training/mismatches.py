@@ -1,4 +1,4 @@
-"""Losses, metrics, heads and sources of spans that do not suit the tasks that name them."""
+"""Losses, metrics, labels of costs, heads and sources of spans that do not suit the tasks that name them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from weft.config.experiment import Experiment
 from weft.errors import ConfigError
 from weft.losses import Loss
 from weft.model.network import loss_of
-from weft.targets import FittedTarget
+from weft.targets import FittedTarget, Target
 from weft.tasks import Task
 from weft.training.faults import Faults
 
 
 def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget], faults: Faults) -> None:
-    """Note every loss and metric that does not suit its task's answers; those without rows have no fitted target."""
+    """Note every loss, metric and label that does not suit its task; those without rows have no fitted target."""
     for name, task in tasks.items():
         target, loss = task.target(), loss_of(task)
         if target.target_type not in loss.target_types or loss.reads != "scores":
@@ -28,6 +28,18 @@ def check_losses(tasks: Mapping[str, Task], targets: Mapping[str, FittedTarget],
                 targets[name].build_loss(loss)
         if task.metric is not None and task.metric not in target.metrics:
             faults.add(f"tasks.{name}.metric", f"{task.metric!r} is not one of: {', '.join(target.metrics)}")
+        for option, message in _misnamed(name, target, targets.get(name), faults):
+            faults.add(f"tasks.{name}.{option}", message)
+
+
+def _misnamed(name: str, target: Target, fitted: FittedTarget | None, faults: Faults) -> list[tuple[str, str]]:
+    """The options that name labels which are none, as far as it is known which there are."""
+    if not target.labels and (fitted is None or any(fault.path == f"tasks.{name}.train" for fault in faults)):
+        return []
+    counts = dict.fromkeys(target.labels, 0)
+    if fitted is not None:
+        counts |= dict(zip(fitted.labels, fitted.label_counts, strict=False))  # a kind may not have counted
+    return list(target.find_misnamed(counts))
 
 
 def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], faults: Faults) -> None:

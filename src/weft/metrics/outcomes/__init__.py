@@ -1,6 +1,7 @@
 """What a model answered on each row, in numbers, from which every metric follows on any resample of the rows.
 
     label    the ids of the true and of the given label
+    costed   the same, and what each answer cost
     counts   right, given and true answers by label: sets of labels, tags, spans, relations
     numbers  the true and the given number
     tokens   masked tokens: how many, how many right, and their log likelihood
