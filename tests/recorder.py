@@ -136,6 +136,10 @@ class Recorder(Callback):
         return {names[id(parameter)]: parameter for parameter in held}
 
     def _before(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if isinstance(optimizer, torch.optim.LBFGS):  # heads are fitted: what was read for it is no step's
+            self.others += self.passes
+            self.passes.clear()
+            return
         named = self._named(optimizer)
         options = {id(p): group for group in optimizer.param_groups for p in group["params"]}
         before = {**dict(self.network.named_parameters()), **named}
@@ -154,6 +158,8 @@ class Recorder(Callback):
         self.passes.clear()
 
     def _after(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if isinstance(optimizer, torch.optim.LBFGS):
+            return
         named = {**dict(self.network.named_parameters()), **self._named(optimizer)}
         self.updates[-1].after = {name: parameter.detach().clone() for name, parameter in named.items()}
 

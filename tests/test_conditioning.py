@@ -470,11 +470,12 @@ def test_each_task_keeps_its_own_labels() -> None:
     assert not torch.equal(before["b"], after["b"])
 
 
+@pytest.mark.parametrize("options", [{}, {"label_loss": "mean"}, {"label_loss": "sum"}])
 @pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
-def test_the_label_loss_is_lambda_times_the_sum_over_labels(weight: float) -> None:
+def test_the_label_loss_is_lambda_times_the_mean_or_sum_over_labels(weight: float, options: Options) -> None:
     torch.manual_seed(0)
     shape = replace(BLUEPRINT, labels={**BLUEPRINT.labels, "m": TARGETS["m"].labels})
-    conditioner: Any = build({"kind": "label_attention", "weight": weight}, shape)
+    conditioner: Any = build({"kind": "label_attention", "weight": weight, **options}, shape)
     three, one = nn.Linear(8, 3), nn.Linear(8, 1)
     if weight == 0:
         assert conditioner.extra_loss("a", three) is None
@@ -488,7 +489,8 @@ def test_the_label_loss_is_lambda_times_the_sum_over_labels(weight: float) -> No
         for j, y in enumerate(three(x))
     )
     for task, head, total in (("a", three, softmax), ("b", one, sigmoid), ("m", three, each / 3)):
-        assert conditioner.extra_loss(task, head).item() == pytest.approx(weight * total.item(), rel=1e-5)
+        labels = 1 if options.get("label_loss") == "sum" else len(shape.labels[task])
+        assert conditioner.extra_loss(task, head).item() == pytest.approx(weight * total.item() / labels, rel=1e-5)
     assert conditioner.extra_loss("pair", one) is None  # a siamese head reads features, not a state
 
 

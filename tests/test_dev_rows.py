@@ -43,10 +43,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             found[f"{task} scored"] += 0 if learning else len(batch.outputs_per_example)
         return scores(network, batches)
 
-    def learn(network: Network, batch: Batch) -> Any:
+    def learn(network: Network, batch: Batch, features: bool = False) -> Any:
         nonlocal learning
         learning = True
-        result = forward(network, batch)
+        result = forward(network, batch, features)
         learning = False
         return result
 

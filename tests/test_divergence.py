@@ -111,8 +111,8 @@ def test_a_gradient_that_is_no_number_moves_no_weight(
     real = Network.forward
     poisoned = [False, False, True]
 
-    def forward(network: Network, batch: Batch) -> Scores:
-        scores = real(network, batch)
+    def forward(network: Network, batch: Batch, features: bool = False) -> Scores:
+        scores = real(network, batch, features)
         steep = (scores.values.sum() * 0).abs().sqrt() if poisoned and poisoned.pop(0) else torch.zeros(())
         return Scores(scores.values + steep, scores.sizes, scores.transitions)
 

@@ -16,7 +16,7 @@ from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.config import EncoderConfig
 from weft.layers.features import CosineFeatures, SiameseFeatures, TextFeatures
-from weft.layers.pairs import pair_features
+from weft.layers.pairs import pair_features, scaled
 from weft.layers.relations import RelationFeatures
 from weft.layers.spans import SpanFeatures
 from weft.pooling.mean import MeanOfTokens
@@ -39,12 +39,32 @@ def random_states(*lengths: int, indices: Indices = Indices()) -> States:  # noq
 def test_the_two_texts_of_a_pair_are_neighbouring_rows() -> None:
     states = random_states(3, 1, 2, 5, 1, 4)
     means = [states.row(row).mean(0) for row in range(6)]
-    u, v = torch.stack(means[0::2]), torch.stack(means[1::2])
+    vectors = torch.stack([mean / mean.square().mean().sqrt() for mean in means])
+    u, v = vectors[0::2], vectors[1::2]
     siamese = SiameseFeatures(MeanOfTokens(), ["v", "difference", "u", "product"])(states)
     torch.testing.assert_close(siamese, torch.cat([v, (u - v).abs(), u, u * v], 1))
     cosine = CosineFeatures(MeanOfTokens())(states)
     torch.testing.assert_close(cosine, ((u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))).unsqueeze(1))
-    torch.testing.assert_close(TextFeatures(MeanOfTokens())(states), torch.stack(means))
+    torch.testing.assert_close(TextFeatures(MeanOfTokens())(states), vectors)
+    torch.testing.assert_close((u * v).mean(1, keepdim=True), cosine)  # so a siamese head can say the cosine
+
+
+def test_vectors_are_scaled_to_a_mean_square_of_one_and_nothing_stays_nothing() -> None:
+    vectors = torch.tensor([[3.0, 0.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1e-3, 1e-3, -1e-3, 1e-3]])
+    expected = [[1.2, 0.0, 1.6, 0.0], [0.0] * 4, [1.0, 1.0, -1.0, 1.0]]
+    torch.testing.assert_close(scaled(vectors), torch.tensor(expected))
+
+
+@pytest.mark.parametrize("features", [["product"], ["u", "v", "product", "difference"], ["u", "v"]])
+def test_the_direction_of_pairs_is_their_cosine_where_a_head_can_read_it(features: list[Any]) -> None:
+    states, read = random_states(3, 1, 2, 5, 1, 4), SiameseFeatures(MeanOfTokens(), features)
+    direction = read.direction(states.tokens.shape[1])
+    if "product" not in features:
+        assert direction is None
+        return
+    assert direction is not None
+    torch.testing.assert_close(read(states) @ direction, CosineFeatures(MeanOfTokens())(states)[:, 0])
+    assert TextFeatures(MeanOfTokens()).direction(6) is None
 
 
 def test_features_that_do_not_depend_on_the_order_of_two_texts() -> None:

@@ -49,8 +49,10 @@ def loss_of(recorder: Recorder, update: Update, batch: Batch, lambda_: float = 0
     extra = torch.zeros(())
     if lambda_:
         (labels,) = (p for name, p in network.named_parameters() if name.endswith(f"labels.<{batch.task}>"))
-        scores = network.heads[network.head_of(batch.task)](labels)
-        extra = lambda_ * sum(F.cross_entropy(scores[i : i + 1], torch.tensor([i])) for i in range(len(labels)))
+        vectors = labels / labels.norm(dim=1, keepdim=True) * labels.shape[1] ** 0.5  # as what heads read otherwise
+        scores = network.heads[network.head_of(batch.task)](vectors)
+        each = [F.cross_entropy(scores[i : i + 1], torch.tensor([i])) for i in range(len(labels))]
+        extra = lambda_ * torch.stack(each).mean()
     return network, loss, extra
 
 
@@ -111,6 +113,7 @@ CASES: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
         {"lambda": 2.0, "a": {"weight": 3.0}, "training": {"gradient_accumulation_steps": 2}},
         [["a", "b"]] * 3,
     ),
+    "the sum over labels": ({"lambda": 0.5, "label_loss": "sum"}, [["a"], ["b"]] * 3),
     "labels beside another method": ({"lambda": 0.5, "beside": "lora"}, [["a"], ["b"]] * 3),
     "labels and one head for both": (
         {"lambda": 0.5, "a": {"head": SHARED}, "b": {"head": SHARED}},
@@ -125,7 +128,10 @@ def test_the_gradient_of_an_update_is_the_mean_over_its_batches_of_the_weighted_
     sections = {"training": {**PLAIN, **options.get("training", {})}, "encoder": options.get("encoder", {})}
     lambda_ = options.get("lambda", 0.0)
     if lambda_:
-        methods = [{"kind": "label_attention", "weight": lambda_}]
+        method = {"kind": "label_attention", "weight": lambda_}
+        if "label_loss" in options:
+            method["label_loss"], lambda_ = options["label_loss"], 2 * lambda_  # there are two labels
+        methods = [method]
         sections["conditioning"] = [*methods, options["beside"]] if "beside" in options else methods[0]
     tasks = {name: place.task(name, 6, **options.get(name, {})) for name in "ab"}
     weights = {name: task.get("weight", 1.0) for name, task in tasks.items()}
@@ -259,7 +265,7 @@ def test_pcgrad_frees_the_shared_gradients_of_conflict_and_leaves_the_heads_alon
     chosen = {name: place.task(f"pc{name}", 12, given[name], head=heads[name], **options) for name in tasks}
     chosen["a"]["weight"] = weight
     output = request.node.callspec.id.replace(" ", "-")
-    seen = place.learn(chosen, output, training=settings, phases=[{"tasks": phase}] if phase else [])
+    seen = place.learn(chosen, output, training=settings, phases=[{"tasks": phase} if phase else {}])
     assert [update.tasks for update in seen.updates] == windows
     conflicts = 0
     for update in seen.updates:

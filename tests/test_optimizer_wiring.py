@@ -48,12 +48,13 @@ def test_every_parameter_has_the_rate_and_decay_that_the_config_gives_it(place: 
 
 
 def test_left_out_options_are_the_defaults(place: Place) -> None:
-    document = {"learning_rate": None, "batch_size": 4}
+    document = {"learning_rate": None, "head_learning_rate": None, "batch_size": 4}
     seen = place.learn({"a": place.task("a", 8)}, "defaults", training={**document, "epochs": 5})
     assert len(seen.updates) == 10
-    assert seen.course(UPPER)[:4] == pytest.approx([5e-5 / 2, 5e-5, 5e-5 * 8 / 9, 5e-5 * 7 / 9])  # a tenth is warm-up
+    assert seen.course(UPPER)[:4] == pytest.approx([1e-4 / 2, 1e-4, 1e-4 * 8 / 9, 1e-4 * 7 / 9])  # a tenth is warm-up
     update = seen.updates[1]
-    assert set(update.rates.values()) == {5e-5}
+    assert {rate for name, rate in update.rates.items() if name.startswith("encoder.")} == {1e-4}
+    assert {rate for name, rate in update.rates.items() if not name.startswith("encoder.")} == {1e-3}
     assert set(update.decays.values()) == {0.01, 0.0}
 
 
@@ -79,7 +80,7 @@ def test_the_optimizer_is_adamw_with_its_usual_constants(place: Place) -> None:
 
 RATES: list[Any] = [
     pytest.param({"head_learning_rate": 5e-3}, {}, (1e-3, 5e-3), id="the run's own for heads"),
-    pytest.param({}, {"learning_rate": 2e-3}, (2e-3, 2e-3), id="the phase's for all"),
+    pytest.param({}, {"learning_rate": 2e-3}, (2e-3, 1e-3), id="the phase's for the encoder"),
     pytest.param({"head_learning_rate": 5e-3}, {"learning_rate": 2e-3}, (2e-3, 5e-3), id="heads as in the run"),
     pytest.param({}, {"head_learning_rate": 7e-3}, (1e-3, 7e-3), id="the phase's for heads"),
     pytest.param(
@@ -109,9 +110,10 @@ def phased(place: Place) -> Recorder:
     tasks = {"a": place.task("four", 8), "b": place.task("two", 4), "c": place.task("one", 2)}
     phases = [
         {"tasks": ["c", "b"], "train_layers": 0, "epochs": 2},
-        {"tasks": ["b", "a"], "train_layers": 1, "sampling": "proportional", "learning_rate": 2e-3},
+        {"tasks": ["b", "a"], "train_layers": 1, "sampling": "proportional"},
         {},
     ]
+    phases[1] |= {"learning_rate": 2e-3, "head_learning_rate": 2e-3}
     settings = {"epochs": 1, "warmup_ratio": 0.0}
     until = {"kind": "round_robin", "until": "shortest"}
     return place.learn(tasks, "phased", phases=phases, training=settings, sampling=until)

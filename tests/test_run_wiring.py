@@ -110,10 +110,10 @@ def test_the_forward_pass_and_the_loss_are_computed_in_the_precision_asked_for(
         yield
         entered -= 1
 
-    def forward(network: Network, batch: Any) -> Any:
+    def forward(network: Network, batch: Any, features: bool = False) -> Any:
         if torch.is_grad_enabled():
             inside.append(bool(entered))
-        return real_forward(network, batch)
+        return real_forward(network, batch, features)
 
     monkeypatch.setattr(Hardware, "autocast", autocast)
     monkeypatch.setattr(Network, "forward", forward)
@@ -133,9 +133,9 @@ def test_the_seed_reaches_the_rows_set_aside_those_used_the_fresh_weights_and_dr
     started: list[int] = []
     real = Network.forward
 
-    def forward(network: Network, batch: Any) -> Any:
+    def forward(network: Network, batch: Any, features: bool = False) -> Any:
         started.append(torch.initial_seed())
-        return real(network, batch)
+        return real(network, batch, features)
 
     monkeypatch.setattr(Network, "forward", forward)
     runs = []
@@ -451,8 +451,6 @@ def test_an_evaluation_is_a_line_with_every_task_and_the_best_so_far() -> None:
 DEFAULTS = {
     "batch_size": 32,
     "group_by_length": False,
-    "epochs": 3,
-    "learning_rate": 5e-5,
     "weight_decay": 0.01,
     "layer_decay": 1.0,
     "warmup_ratio": 0.1,
@@ -463,6 +461,7 @@ DEFAULTS = {
     "gradient_agreement": True,
     "max_dev_rows": 2000,
     "choose_by": "overall",
+    "choose_from": 100,
     "keep_best_per_task": True,
     "precision": "auto",
     "baselines": True,
@@ -480,7 +479,9 @@ def test_what_a_config_leaves_out_is_as_the_documentation_says() -> None:
     assert experiment.sampling.to_dict()["kind"] == "round_robin"
     assert experiment.conditioning.to_dict()["kind"] == "none"
     assert experiment.phases == ()
+    assert experiment.preset.to_dict() == {"kind": "auto"}  # which gives epochs, rates and phases
     assert experiment.tasks["a"].weight == 1.0
+    assert experiment.tasks["a"].dev is None
 
 
 @pytest.mark.parametrize(
@@ -498,6 +499,7 @@ def test_what_a_config_leaves_out_is_as_the_documentation_says() -> None:
         ("training.gradient_accumulation_steps", 1, 0),
         ("training.max_dev_rows", 1, 0),
         ("training.early_stopping_patience", 1, 0),
+        ("training.choose_from", 1, 0),
         ("training.report_texts", 0, -1),
         ("training.batch_size", 1, 0),
         ("training.batch_tokens", 1, 0),

@@ -174,8 +174,8 @@ def test_runs_in_one_process_have_each_its_own_precision_and_leave_accelerate_al
     kinds: dict[str, set[torch.dtype]] = {}
     real = Network.forward
 
-    def forward(network: Network, batch: Batch) -> Scores:
-        scores = real(network, batch)
+    def forward(network: Network, batch: Batch, features: bool = False) -> Scores:
+        scores = real(network, batch, features)
         kinds.setdefault(output, set()).add(scores.values.dtype)
         return scores
 

@@ -29,13 +29,13 @@ def test_train_layers_says_what_may_be_written(value: Any, phase: bool) -> None:
     path = "phases.0" if phase else "encoder"
     (fault,) = faults(**document)
     assert fault == (
-        f'{path}.train_layers: write "all", or how many of the top layers learn (0 for a frozen encoder); '
-        f"received {value!r}"
+        f'{path}.train_layers: write "all", "blocks" (all but the embeddings), or how many of the top layers learn (0 '
+        f"for a frozen encoder); received {value!r}"
     )
 
 
 @pytest.mark.parametrize("kind", [["x"], {"a": 1}, 3, None, True])
-@pytest.mark.parametrize("path", ["tasks.t", "tasks.t.loss", "sampling", "conditioning"])
+@pytest.mark.parametrize("path", ["tasks.t", "tasks.t.loss", "sampling", "conditioning", "preset"])
 def test_a_kind_that_is_no_name_is_a_fault_that_names_the_kinds(kind: Any, path: str) -> None:
     document: dict[str, Any] = {"tasks": {"t": dict(TASKS["t"])}}
     *outer, last = path.split(".")

@@ -85,8 +85,13 @@ SAME = {"kind": "pair_classification", "train": "pairs.csv", "dev": "pairs.csv"}
 
 
 def config(folder: str, tasks: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    training = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3, "baselines": False, **sections.pop("training", {})}
-    return {"encoder": {"from": folder, **sections.pop("encoder", {})}, "tasks": tasks, "training": training} | sections
+    """One plain phase, and one rate for all, unless something else is said."""
+    given = sections.pop("training", {})
+    rate = given.get("learning_rate", 1e-3)
+    rates = {"learning_rate": rate, "head_learning_rate": rate}
+    training = {"epochs": 1, "batch_size": 8, **rates, "baselines": False, "choose_from": 1, **given}
+    encoder = {"from": folder, **sections.pop("encoder", {})}
+    return {"encoder": encoder, "tasks": tasks, "training": training, "phases": [{}], **sections}
 
 
 @pytest.fixture
@@ -151,7 +156,7 @@ def test_only_the_top_layers_learn(run: Train, small_encoder: str, layers: Any, 
 def test_phases_have_their_own_tasks_epochs_sampler_learning_rate_and_layers(run: Train, small_encoder: str) -> None:
     log = Log()
     phases = [
-        {"tasks": ["fox"], "epochs": 2, "learning_rate": 1e-2, "train_layers": 0},
+        {"tasks": ["fox"], "epochs": 2, "head_learning_rate": 1e-2, "train_layers": 0},
         {"tasks": ["fox", "long"], "sampling": "proportional", "learning_rate": 1e-4, "train_layers": 1},
     ]
     folder = run({"fox": FOX, "long": LONG}, callback=log, phases=phases, training={"lr_scheduler_type": "constant"})
@@ -368,7 +373,7 @@ def test_a_share_set_aside_keeps_duplicates_on_one_side(tmp_path: Path) -> None:
 def test_too_few_rows_to_set_any_aside_are_refused(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", ["text", "label"], [("one", "a"), ("two", "b"), ("three", "a")])
     with pytest.raises(DataError, match=r"tasks\.t\.dev: .* name a dev file"):
-        splits_of(tmp_path, train="a.csv")
+        splits_of(tmp_path, train="a.csv", dev=0.1)
 
 
 def test_two_tasks_read_one_file_each_passing_over_its_blanks(run: Train, files: Path) -> None:
