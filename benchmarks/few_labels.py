@@ -163,8 +163,8 @@ def weft_run(job: Job, **settings: Any) -> Answer:
         began = time.perf_counter()
         model = weft.train(config, Path(place) / "model", callback=weft.Callback())
         seconds = time.perf_counter() - began
-        answers = model.predict([texts[0] if len(texts) == 1 else texts for texts, _ in job.test])
-        return seconds, [str(answer["answer"]) for answer in answers]
+        answers = model.predict([texts[0] if len(texts) == 1 else texts for texts, _ in job.test], task="answer")
+        return seconds, [str(answer["label"]) for answer in answers]
 
 
 def write(file: Path, of: Set, rows: list[Row]) -> None:

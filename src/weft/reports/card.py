@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from weft.reports.record import EncoderRecord, RunRecord, TaskRecord
-from weft.reports.summary import interval_in_words, number, verdict
+from weft.reports.summary import PROBE, interval_in_words, number, verdict
 from weft.reports.svg import FORBIDDEN
 
 
@@ -69,12 +69,21 @@ def _task(task: TaskRecord) -> str:
 
 
 def _results(tasks: Sequence[TaskRecord]) -> str:
-    lines: list[tuple[str, ...]] = [("task", "metric", "value", "95 % interval", "majority", "baseline", "rows")]
-    lines.append(("---", "---", *["---:"] * 5))
+    lines: list[tuple[str, ...]] = [("task", "metric", "value", "95 % interval", "majority", "baseline", PROBE, "rows")]
+    lines.append(("---", "---", *["---:"] * 6))
     for task in tasks:
         baseline = "–" if task.baseline is None else f"{number(task.baseline)} ({task.baseline_name})"
-        numbers = (number(task.value), interval_in_words(task.interval), number(task.majority), baseline)
-        lines.append((code(task.name), code(task.chosen), *numbers, f"{task.result.rows:,} {task.reported_on}"))
+        own = (number(task.value), interval_in_words(task.interval), number(task.majority))
+        lines.append(
+            (
+                code(task.name),
+                code(task.chosen),
+                *own,
+                baseline,
+                number(task.probe),
+                f"{task.result.rows:,} {task.reported_on}",
+            )
+        )
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 

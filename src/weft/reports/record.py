@@ -148,7 +148,7 @@ class TaskRecord(RecordPart):
     @property
     def baseline_key(self) -> str:
         """The baseline beside the majority class, as its kind calls it: `tfidf`, `lookup` for words, or another."""
-        return next((key for key in self.result.baselines if key != "majority"), "")
+        return next((key for key in self.result.baselines if key not in ("majority", "probe")), "")
 
     @property
     def baseline_name(self) -> str:
@@ -157,6 +157,11 @@ class TaskRecord(RecordPart):
     @property
     def baseline(self) -> float | None:
         return self.result.baselines.get(self.baseline_key, {}).get(self.chosen)
+
+    @property
+    def probe(self) -> float | None:
+        """What a logistic regression on the encoder's states reaches, before any of it has learned."""
+        return self.result.baselines.get("probe", {}).get(self.chosen)
 
     @property
     def gain(self) -> float | None:

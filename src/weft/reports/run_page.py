@@ -14,7 +14,7 @@ from weft.reports.record import EncoderRecord, RunRecord, Standing, TaskRecord
 from weft.reports.spans import STYLE as SPANS
 from weft.reports.spans import TEXT_STYLE
 from weft.reports.style import STYLE
-from weft.reports.summary import baseline_names, interval_in_words, listed, number, signed, verdict
+from weft.reports.summary import PROBE, baseline_names, interval_in_words, listed, number, signed, verdict
 from weft.reports.svg import clean
 from weft.reports.task_section import looks_of_task, task_section
 from weft.reports.training_section import training_section
@@ -63,7 +63,7 @@ def _results(record: RunRecord) -> str:
     tasks = list(record.tasks.values())
     headings = (
         *("Task", "Metric", "Value", "95 % interval"),
-        *("Gain over majority class", "Baseline", "Against baseline", "Rows"),
+        *("Gain over majority class", "Baseline", "Against baseline", PROBE, "Rows"),
     )
     lines = [_result(index, task, headings) for index, task in enumerate(tasks)]
     dots = [
@@ -97,12 +97,13 @@ def _result(index: int, task: TaskRecord, headings: tuple[str, ...]) -> list[str
         number_cell(signed(task.gain), "", headings[4]),
         raw_cell(f"<span>{number(task.baseline)}{named}</span>", "number", headings[5]),
         number_cell(WORDS[standing], standing, headings[6]),
-        number_cell(f"{task.result.rows:,} {task.reported_on}", "", headings[7]),
+        number_cell(number(task.probe), "", headings[7]),
+        number_cell(f"{task.result.rows:,} {task.reported_on}", "", headings[8]),
     ]
 
 
 def _baselines(task: TaskRecord) -> dict[str, float]:
-    values = {"majority": task.majority, task.baseline_name: task.baseline}
+    values = {"majority": task.majority, task.baseline_name: task.baseline, PROBE: task.probe}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -8,6 +8,8 @@ from weft.reports.record import RunRecord, Standing, TaskRecord
 
 WIDE = 0.2  # an interval from which a number is more hint than result
 MISCALIBRATED = 0.1
+PROBE = "Frozen encoder + logistic regression"
+RISING = 0.01  # in the last epoch
 STANDINGS: tuple[Standing, ...] = ("better", "unclear", "worse", "unknown")
 
 
@@ -16,7 +18,7 @@ def verdict(record: RunRecord) -> list[str]:
     tasks = list(record.tasks.values())
     if not tasks:
         return ["No task was measured."]
-    return [*_summary(tasks), *_perplexities(tasks), *_cautions(tasks)]
+    return [*_summary(tasks), *_perplexities(tasks), *_cautions(tasks), *_advice(record)]
 
 
 def baseline_names(tasks: Iterable[TaskRecord]) -> str:
@@ -118,6 +120,31 @@ def _cautions_of(task: TaskRecord) -> list[str]:
             f"Confidence in {task.name} is off by {number(task.calibration_error)} on average"
             f"{', on the very rows it was fitted to' if task.fitted_here else ''}: do not read it as a probability."
         )
+    return sentences
+
+
+def _advice(record: RunRecord) -> list[str]:
+    """What to try, by key and value, where learning brought nothing or was not over."""
+    sentences = []
+    for task in record.tasks.values():
+        if task.probe is not None and task.value is not None and task.value < task.probe:
+            few = 'preset = "few_labels", or ' if task.labels and task.kind == "classification" else ""
+            sentences.append(
+                f"{task.name} stays below what the encoder knew before ({number(task.probe)}, {PROBE.lower()}): try"
+                f" {few}encoder.train_layers = 0 (the encoder stays as it is)."
+            )
+    last = [one for one in record.history if one.phase == record.history[-1].phase][-2:]
+    if len(last) == 2 and last[1].epoch is not None:
+        rising = [
+            name
+            for name, value in last[1].dev.items()
+            if value is not None and value - (last[0].dev.get(name) or 0.0) > RISING
+        ]
+        if rising:
+            sentences.append(
+                f"{listed(rising)} {_verb(rising, 'was', 'were')} still getting better in the last epoch: try"
+                f" training.epochs = {2 * last[1].epoch}."
+            )
     return sentences
 
 

@@ -17,11 +17,11 @@ def results_table(record: RunRecord) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=False)
     table.add_column("task", overflow="fold")
     table.add_column("metric")
-    for heading in ("value", "95 % interval", "majority", "baseline", "rows"):  # `verdict` names the baseline
+    for heading in ("value", "95 % interval", "majority", "baseline", "probe", "rows"):  # `verdict` names the baseline
         table.add_column(heading, justify="right", no_wrap=True)
     for name, task in record.tasks.items():
         value = Text(number(task.value), style=STYLES[task.against(task.baseline)])
-        baselines = (number(task.majority), number(task.baseline))
+        baselines = (number(task.majority), number(task.baseline), number(task.probe))
         rows = f"{task.result.rows:,} {task.reported_on}"
         table.add_row(Text(name), Text(task.chosen), value, interval_in_words(task.interval), *baselines, rows)
     return table

@@ -168,6 +168,10 @@ class Freezing:
         """The layers that are as they were loaded, whichever epoch was the best."""
         return self._loaded(min(self.depths))
 
+    def whole(self) -> FrozenLayers | None:
+        """All layers, as they were loaded."""
+        return None if self.network.conditioner.reaches_inside else self._loaded(len(self.network.encoder.blocks))
+
     def _depth(self, plan: PhasePlan) -> int:
         """How many of the lowest blocks do not learn and say the same for all tasks."""
         if isinstance(plan.train_layers, str) or self.network.conditioner.reaches_inside:

@@ -37,8 +37,9 @@ from weft.training.initial import set_initial_values
 from weft.training.kept_weights import WeightsInFolder, WeightsInMemory
 from weft.training.loop import Loop
 from weft.training.phase import count_trainable
-from weft.training.plan import PhasePlan, plan_phases
+from weft.training.plan import plan_phases
 from weft.training.prepare import prepare
+from weft.training.probe import measure_probe
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.record import RunFacts
 from weft.training.shared import Shared
@@ -155,6 +156,7 @@ class Run:
     ) -> None:
         self.experiment, self.base, self.callback, self.resume_command = experiment, base, callback, resume_command
         self.shared = shared
+        self.states = KeptStates() if shared is None else shared.states
         self.run_folder, self.folder = run_folder, run_folder.path
         try:
             cache, reading = self.folder / CACHE, callback.reading
@@ -191,6 +193,7 @@ class Run:
             repairs = Counter(repair for part in vars(splits).values() for row in part for repair in row.repairs)
             for said, count in repairs.items():
                 self.callback.note(f"{name}: {count:,} {said} (repair)")
+        self.probes = self._probe() if self.experiment.training.baselines else {}
         torch.manual_seed(self.experiment.seed)
         try:
             return self._build_loop().run(resume)
@@ -206,7 +209,7 @@ class Run:
             {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
         )
         plans = plan_phases(self.experiment, count_batches(streams))
-        self.freezing = self._freezing(plans)
+        self.freezing = Freezing(network, plans, self.rows, self.states, self._source)
         return Loop(
             network,
             streams,
@@ -223,13 +226,17 @@ class Run:
             callback=self.callback,
         )
 
-    def _freezing(self, plans: Sequence[PhasePlan]) -> Freezing:
+    def _probe(self) -> dict[str, dict[str, float]]:
+        """What each task's scores would be with the encoder as it is; nothing where it knows nothing yet."""
+        if self.experiment.encoder.scratch is not None:
+            return {}
+        return measure_probe(self.network, self.data, self.rows, self.hardware, self.states, self._source)
+
+    @property
+    def _source(self) -> Hashable:
+        """What tells the encoder to begin from from others."""
         choice = self.experiment.encoder
-        source: Hashable = (choice.name, choice.revision)
-        if choice.scratch is not None:
-            source = (str(choice.scratch), self.experiment.seed)
-        kept = KeptStates() if self.shared is None else self.shared.states
-        return Freezing(self.network, plans, self.rows, kept, source)
+        return (choice.name, choice.revision) if choice.scratch is None else (str(choice.scratch), self.experiment.seed)
 
     def finish(self, state: TrainingState) -> Network:
         """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
@@ -306,7 +313,8 @@ class Run:
         measure = measure_baselines
         if self.shared is not None and network.tasks[name].format is None:  # raw text would be too much to keep
             measure = self.shared.baselines
-        return measure(self.network.targets[name], self.data[name].train, rows)
+        found = measure(self.network.targets[name], self.data[name].train, rows)
+        return found | ({"probe": self.probes[name]} if name in self.probes else {})
 
     def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
