@@ -15,11 +15,11 @@ from weft.training.run import train_one_of_many
 from weft.training.shared import Shared
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
-FOX = {"kind": "classification", "train": "rows.csv", "label": "fox"}
-LONG = {"kind": "classification", "train": "rows.csv", "label": "long", "test": "test.csv"}
-PAIRS = {"kind": "pair_classification", "train": "pairs.csv", "label": "same"}
+FOX = {"kind": "classification", "train": "rows.csv", "label": "fox", "dev": 0.1}
+LONG = {"kind": "classification", "train": "rows.csv", "label": "long", "dev": 0.1, "test": "test.csv"}
+PAIRS = {"kind": "pair_classification", "train": "pairs.csv", "label": "same", "dev": 0.1}
 TAGS = {"kind": "tagging", "train": "tags.jsonl", "dev": "tags.jsonl"}
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS: dict[str, dict[str, Any]] = {  # the last of few rows: contrasted, then fitted
     "two tasks on one file": {"tasks": {"fox": FOX, "long": LONG}},
     "tagging": {"tasks": {"words": TAGS}},
     "pairs": {"tasks": {"pairs": PAIRS, "fox": FOX}},
@@ -30,6 +30,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "scratch": {"tokenizer": "pieces", "num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
         },
     },
+    "few labels": {"tasks": {"fox": FOX, "long": LONG}, "preset": {"kind": "few_labels", "steps": 3}},
 }
 Run = Callable[..., Path]
 
@@ -54,7 +55,8 @@ def runner(folder: Path, encoder: str) -> Run:
     """Train a config on the files of a folder, each time into a folder of its own."""
 
     def train(config: dict[str, Any], shared: Shared | None = None, **options: Any) -> Path:
-        document = {"encoder": {"from": encoder}, "training": {"epochs": 2, "batch_size": 8}, **config}
+        training = {"epochs": 2, "batch_size": 8, "choose_from": 1, **config.get("training", {})}
+        document = {"encoder": {"from": encoder}, **config, "training": training}
         output = folder / f"run-{len(list(folder.glob('run-*')))}"
         train_one_of_many(document, output, **{"data": folder, "callback": Callback(), "shared": shared, **options})
         return output

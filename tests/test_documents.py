@@ -35,6 +35,7 @@ from weft.errors import ConfigError
 from weft.heads import Head
 from weft.losses import Loss
 from weft.pooling import Pooler
+from weft.presets import Preset
 from weft.sampling import Sampler
 from weft.tasks import Task
 
@@ -279,20 +280,30 @@ def choices(row: str) -> str:
     return next(line for line in README.splitlines() if line.startswith(f"| {row} |"))
 
 
+def losses_that_read(what: str) -> list[str]:
+    return [kind for kind, loss in Loss.kinds().items() if loss.reads == what]
+
+
+def test_the_row_of_phases_names_their_losses() -> None:
+    assert all(f"`{kind}`" in choices("`phases`") for kind in losses_that_read("features"))
+
+
 @pytest.mark.parametrize(
     ("row", "kinds"),
     [
         ("`tasks.*`", [*Task.kinds()]),
-        ("`tasks.*.head`, `pooling`, `loss`", [*Head.kinds(), *Pooler.kinds(), *Loss.kinds()]),
+        ("`tasks.*.head`, `pooling`, `loss`", [*Head.kinds(), *Pooler.kinds(), *losses_that_read("scores")]),
         ("`conditioning`", [kind for kind in Conditioning.kinds() if kind not in UNLISTED]),
         ("`sampling`", [*Sampler.kinds()]),
+        ("`preset`", [*Preset.kinds()]),
     ],
 )
 def test_the_table_of_choices_names_every_kind_and_no_other(row: str, kinds: list[str]) -> None:
     named = set(re.findall(r"`([a-z_]+)`", choices(row).split("|", 2)[2]))
     assert set(kinds) <= named
     options = {field for kind in Task.kinds().values() for field in kind.model_fields}
-    assert named - set(kinds) <= (options if row == "`tasks.*`" else set())
+    allowed = {"`tasks.*`": options, "`preset`": {"phases"}}
+    assert named - set(kinds) <= allowed.get(row, set())
 
 
 def test_the_table_of_choices_names_options_and_values_that_exist() -> None:

@@ -389,7 +389,7 @@ def test_a_label_that_a_small_size_would_lose_is_a_fault_before_anything_runs(fa
 def test_sizes_that_there_are_no_rows_for_are_named_all_with_a_note(plan: Place) -> None:
     found = plan(sizes=["all", 30, 20, 5000])
     assert found.sizes == (20, 30, None)
-    assert found.notes == ("sizes: 5,000 is no less than all 45 training rows, and is named all",)
+    assert found.notes == ("sizes: 5,000 is no less than all 48 training rows, and is named all",)
     assert plan(sizes=[20]).sizes == (20,)
     assert plan().sizes == (None,)
 

@@ -351,7 +351,8 @@ def test_nothing_is_written_for_transformers_where_it_could_not_compute_the_same
 def test_a_run_goes_on_from_the_head_of_another(tmp_path: Path, small_encoder: str) -> None:
     first = train(tmp_path, small_encoder, name="first")
     head = load_network(first).heads["vocabulary"].state_dict()
-    settings = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-12, "weight_decay": 0.0, "baselines": False}
+    still = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "weight_decay": 0.0}
+    settings = {"epochs": 1, "batch_size": 4, **still, "baselines": False}
     for name, source in (("second", first), ("third", first / "transformers")):
         again = load_network(train(tmp_path, str(source), name=name, training=settings))
         for key, tensor in again.heads["vocabulary"].state_dict().items():

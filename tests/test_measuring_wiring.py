@@ -113,8 +113,12 @@ ENCODER = {"layers": 2, "width": 32}
 
 
 def train(folder: Path, encoder: str, tasks: Row, name: str = "run", **more: Any) -> Path:
-    training = {"epochs": 1, "batch_size": 10, "learning_rate": 1e-3, **more.pop("training", {})}
-    document = {"encoder": {"from": encoder}, "tasks": tasks, "training": training, **more}
+    """A run of one plain phase with one rate for all, whose weights are chosen by however few rows."""
+    given = more.pop("training", {})
+    rate = given.get("learning_rate", 1e-3)
+    rates = {"learning_rate": rate, "head_learning_rate": rate}
+    training = {"epochs": 1, "batch_size": 10, **rates, "choose_from": 1, **given}
+    document = {"encoder": {"from": encoder}, "tasks": tasks, "training": training, "phases": [{}], **more}
     weft.train(document, folder / name, data=folder, device="cpu", callback=Callback())
     return folder / name
 

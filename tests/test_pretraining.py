@@ -40,7 +40,7 @@ from weft.training.progress import Callback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
 SECRET = "patientword"
-SETTINGS = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3, "baselines": False}
+SETTINGS = {"epochs": 1, "batch_size": 8, "baselines": False, "choose_from": 1}
 WORDS_TASK = {"kind": "masked_words", "train": "train.txt", "dev": "dev.txt"}
 NEXT_TASK = {"kind": "next_sentence", "train": "train.txt", "dev": "dev.txt"}
 Run = Callable[..., tuple[int, str, str]]
@@ -92,10 +92,12 @@ def train(files: Path, small_encoder: str) -> Train:
     def call(
         tasks: dict[str, Any], name: str = "model", callback: Callback | None = None, resume: bool = False, **parts: Any
     ) -> Path:
+        given = parts.pop("training", {})
+        rate = given.get("learning_rate", 1e-3)
         document = {
             "encoder": parts.pop("encoder", {"from": small_encoder}),
             "tasks": tasks,
-            "training": {**SETTINGS, **parts.pop("training", {})},
+            "training": {**SETTINGS, "learning_rate": rate, "head_learning_rate": rate, **given},
             **parts,
         }
         weft.train(document, files / name, data=files, device="cpu", callback=callback or Callback(), resume=resume)

@@ -31,9 +31,12 @@ def run(files: Path, small_encoder: str) -> Run:
     return runner(files, small_encoder)
 
 
-def experiment(encoder: str, tasks: dict[str, Any], **training: Any) -> Experiment:
+def experiment(
+    encoder: str, tasks: dict[str, Any], phases: tuple[dict[str, Any], ...] = ({},), **training: Any
+) -> Experiment:
     settings = {"batch_size": 8, **training}
-    return parse_experiment({"encoder": {"from": encoder}, "tasks": tasks, "training": settings}, ())
+    document = {"encoder": {"from": encoder}, "tasks": tasks, "training": settings, "phases": phases}
+    return parse_experiment(document, ())
 
 
 @pytest.fixture
@@ -59,6 +62,18 @@ def test_every_token_is_counted_once_per_epoch_and_dev_and_test_rows_as_they_are
 
 
 @pytest.mark.usefixtures("fixed")
+def test_a_step_that_compares_rows_counts_for_as_many_tokens_as_its_batch_holds(
+    files: Path, small_encoder: str, tiny_tokenizers: dict[str, Tokenizer]
+) -> None:
+    splits = load_data({"long": parse(Task, LONG)}, files, 13)["long"]
+    tokens = [len(row) for row in tiny_tokenizers["wordpiece"].encode([row.texts[0] for row in splits.train])]
+    phase = {"loss": "supervised_contrastive", "steps": 5, "batch_size": 8}
+    found = seconds_per_run(experiment(small_encoder, {"long": LONG}, ({**phase, "tasks": ["long"]},)), files)
+    assert found is not None
+    assert 5 * 8 * min(tokens) < found < 5 * 8 * max(tokens) < 5 * sum(tokens)
+
+
+@pytest.mark.usefixtures("fixed")
 def test_comparing_gradients_of_several_tasks_counts_too(files: Path, small_encoder: str) -> None:
     both = {"fox": FOX, "long": {**FOX, "label": "long"}}
     found, without = (
@@ -69,7 +84,8 @@ def test_comparing_gradients_of_several_tasks_counts_too(files: Path, small_enco
 
 
 def test_looking_at_the_time_changes_no_run(run: Run, files: Path, small_encoder: str) -> None:
-    shared, config = Shared(), {"tasks": {"fox": FOX}, "encoder": {"from": small_encoder, "train_layers": 0}}
+    encoder = {"from": small_encoder, "train_layers": 0}
+    shared, config = Shared(), {"tasks": {"fox": FOX}, "encoder": encoder, "phases": [{}]}
     seconds = seconds_per_run(parse_experiment(config, ()), files, shared)
     assert 0.3 < seconds < 60
     assert result(run(config, shared)) == result(run(config))

@@ -18,6 +18,7 @@ def expand(experiment: Experiment, tasks: Mapping[str, TaskFacts]) -> tuple[Expe
     facts = Facts(
         tasks=tasks,
         batch_size=training.batch_size or _ROWS,
+        raw=any(task.format is not None for task in experiment.tasks.values()),
         frozen=experiment.encoder.train_layers == 0,
         conditioned=not isinstance(experiment.conditioning, Unconditioned),
         named=tuple(f"training.{name}" for name in _NAMED if getattr(training, name) is not None),

@@ -31,6 +31,7 @@ class Facts:
 
     tasks: Mapping[str, TaskFacts]
     batch_size: int  # rows of a batch, about
+    raw: bool = False  # whether there is raw text among what is learned from, of which nothing is known before
     frozen: bool = False  # the encoder, by the config
     conditioned: bool = False  # whether a method adds weights that must be learned
     named: tuple[str, ...] = ()  # settings by which the config says how to learn

@@ -18,6 +18,11 @@ class Auto(Preset):
     kind: Literal["auto"] = "auto"
 
     def expand(self, facts: Facts) -> Expansion:
-        if not facts.named and all(has_few_labels(task) for task in facts.tasks.values()):
+        if (
+            facts.tasks
+            and not facts.raw
+            and not facts.named
+            and all(has_few_labels(task) for task in facts.tasks.values())
+        ):
             return FewLabels().expand(facts)
         return FineTuning().expand(facts)

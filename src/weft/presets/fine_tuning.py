@@ -7,14 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.presets import Expansion, Facts, Preset, has_few_labels
+from weft.presets import Expansion, Facts, Preset
 
 
 class FineTuning(Preset):
-    """Plain fine-tuning from a good start: heads begin as a logistic regression on the encoder's states.
-
-    Tasks with few rows beside others with many get their heads fitted once more in the end.
-    """
+    """Plain fine-tuning from a good start: heads begin as a logistic regression on the encoder's states."""
 
     kind: Literal["fine_tuning"] = "fine_tuning"
 
@@ -25,18 +22,17 @@ class FineTuning(Preset):
 
     def expand(self, facts: Facts) -> Expansion:
         fitted = [name for name, task in facts.tasks.items() if task.fits]
-        few = [name for name in fitted if has_few_labels(facts.tasks[name])]
         settings = self.settings(facts)
         phases: list[dict[str, Any]] = [{"fit": "logistic", "tasks": fitted}] if fitted else []
         phases.append({})
-        reasons = [f"{settings['epochs']} epochs: {_batches(facts):,} steps in each"]
-        if few and len(few) < len(facts.tasks):
-            phases.append({"fit": "logistic", "tasks": few})
-            reasons.append(f"heads of {', '.join(few)} fitted once more in the end: few rows per label beside many")
-        return Expansion(phases, settings, tuple(reasons))
+        start = ", from heads fitted to the encoder as it is" if fitted else ""
+        reason = f"{settings['epochs']} epochs of about {_batches(facts):,} steps{start}"
+        return Expansion(phases, settings, () if "training.epochs" in facts.named or facts.raw else (reason,))
 
     def settings(self, facts: Facts) -> dict[str, Any]:
         """How long and at which rates to learn, for phases that do not say."""
+        if facts.raw:
+            return {"epochs": 3, "learning_rate": 5e-5, "head_learning_rate": 5e-5}
         epochs = min(max(math.ceil(self.steps / _batches(facts)), self.least_epochs), self.most_epochs)
         return {"epochs": epochs, "learning_rate": 1e-4, "head_learning_rate": 1e-3}
 

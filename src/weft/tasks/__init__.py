@@ -286,6 +286,10 @@ class Task(TaskFiles, root=True):
         """Whether its two texts are token rows of their own."""
         return False
 
+    def settled(self, rows: int) -> Self:
+        """The task with every choice made that it leaves to how many rows it learns from."""
+        return self
+
     def without_files(self) -> Self:
         """The task as a trained model needs it."""
         return self.model_copy(update=TaskFiles().model_dump())

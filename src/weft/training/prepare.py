@@ -120,6 +120,7 @@ def prepare_with(
     labelled = {name: task for name, task in experiment.tasks.items() if name not in corpora}
     read = read_files if shared is None else shared.files
     rows = read_task_data(labelled, base, experiment.seed, faults, fold=fold, read=read)
+    experiment = experiment.model_copy(update={"tasks": _settled(experiment.tasks, rows)})
     prepared = PreparedRun(experiment, base, faults, source, rows)
     prepared.data |= {name: rows.splits(name) for name in labelled if rows.parts[name]}
     check_sources(experiment.tasks, faults)
@@ -137,6 +138,12 @@ def prepare_with(
         with faults.catch("encoder"):
             prepared.network = build_network(prepared.experiment, prepared.targets, source)
     return prepared
+
+
+def _settled(tasks: Mapping[str, Task], rows: TaskData) -> dict[str, Task]:
+    """The tasks as they are with so many rows to learn from."""
+    parts = {name: rows.parts.get(name, {}).get("train") for name in tasks}
+    return {name: task.settled(len(part.rows)) if (part := parts[name]) else task for name, task in tasks.items()}
 
 
 def _silence() -> AbstractContextManager[Callable[[int], None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ from weft.tasks import Task
 from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import TokenizedRow, Tokenizer
 
+_MANY_PAIRS = 1000  # rows that can teach an encoder to compare two texts by itself
+
 
 class PairTask(Task):
     """A kind that reads two texts per row: as one row with a separator (`cross`), or each by itself (`siamese`)."""
@@ -22,8 +24,9 @@ class PairTask(Task):
 
     text: tuple[str, str] = ("sentence1", "sentence2")
     """Columns of the two texts."""
-    encode_as: Annotated[Literal["cross", "siamese"], Field(alias="encode")] = "cross"
-    """`cross`: both texts in one row, each seeing the other. `siamese`: each by itself, compared afterwards."""
+    encode_as: Annotated[Literal["auto", "cross", "siamese"], Field(alias="encode")] = "auto"
+    """`cross`: both texts in one row, each seeing the other. `siamese`: each by itself, compared afterwards. `auto`:
+    siamese where few rows tell, for the encoder knows already how alike two texts are; else cross."""
     features: tuple[Feature, ...] = ("difference", "product")
     """What a siamese head reads of the two vectors u and v: u, v, difference (|u - v|), product (u ∗ v)."""
 
@@ -34,7 +37,7 @@ class PairTask(Task):
         def tokens(inputs: Sequence[Any]) -> list[TokenizedRow]:
             return tokenizer.encode(inputs, max_length=max_length, truncation=self.truncation)
 
-        if self.encode_as == "cross":
+        if not self.siamese:
             rows = [[row] for row in tokens([input.texts for input in inputs])]
         else:
             single = tokens([text for input in inputs for text in input.texts])
@@ -43,18 +46,23 @@ class PairTask(Task):
 
     def build_features(self, width: int) -> Features:
         pooler = self.pooler.build(width)
-        return TextFeatures(pooler) if self.encode_as == "cross" else SiameseFeatures(pooler, self.features)
+        return SiameseFeatures(pooler, self.features) if self.siamese else TextFeatures(pooler)
 
     def feature_size(self, width: int) -> int:
-        return width if self.encode_as == "cross" else width * len(self.features)
+        return width * len(self.features) if self.siamese else width
 
     @property
     def siamese(self) -> bool:
         return self.encode_as == "siamese"
 
+    def settled(self, rows: int) -> Self:
+        if self.encode_as != "auto":
+            return self
+        return self.model_copy(update={"encode_as": "siamese" if rows < _MANY_PAIRS else "cross"})
+
     def idle_options(self) -> dict[str, str]:
         cross = {"features": 'both texts are one row; set encode = "siamese", or leave it out'}
-        return super().idle_options() | ({} if self.siamese else cross)
+        return super().idle_options() | (cross if self.encode_as == "cross" else {})
 
     @classmethod
     def variants(cls) -> list[dict[str, Any]]:
