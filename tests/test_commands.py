@@ -91,6 +91,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path:
     (folder / "triage.toml").write_text(
         f"""
         data = "rows"
+        phases = [{{}}]
         [encoder]
         from = {json.dumps(small_encoder)}
         [tasks.fox]
@@ -114,6 +115,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path:
         [training]
         epochs = 1
         learning_rate = 1e-3
+        choose_from = 1
         """,
         encoding="utf-8",
     )

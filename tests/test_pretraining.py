@@ -98,6 +98,7 @@ def train(files: Path, small_encoder: str) -> Train:
             "encoder": parts.pop("encoder", {"from": small_encoder}),
             "tasks": tasks,
             "training": {**SETTINGS, "learning_rate": rate, "head_learning_rate": rate, **given},
+            "phases": [{}],
             **parts,
         }
         weft.train(document, files / name, data=files, device="cpu", callback=callback or Callback(), resume=resume)

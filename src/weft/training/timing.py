@@ -87,7 +87,7 @@ class _FirstBatch(TaskBatches):
 
     @property
     def tokens_per_batch(self) -> float:
-        return sum(self.rows.lengths) / len(self)
+        return sum(self.rows.lengths[row] for batch in self.batches for row in batch) / len(self)
 
 
 class _TimedPhase:
