@@ -26,7 +26,7 @@ class FewLabels(Preset):
 
     def expand(self, facts: Facts) -> Expansion:
         compared = [name for name, task in facts.tasks.items() if task.contrasts]
-        if not compared:
+        if not compared or facts.raw or not all(task.fits for task in facts.tasks.values()):  # heads nothing would fit
             return FineTuning().expand(facts)
         fitted = [name for name, task in facts.tasks.items() if task.fits]
         settings = FineTuning().settings(facts)  # for phases that a config names

@@ -101,8 +101,8 @@ class RunFacts:
 
 
 def _best(state: TrainingState) -> dict[str, BestRecord]:
-    chosen = state.best["overall"]["step"]
-    folders = {name: "." if best["step"] == chosen else f"best/{name}" for name, best in state.best.items()}
+    at = {name: (best["phase"], best["epoch"]) for name, best in state.best.items()}  # heads are fitted without a step
+    folders = {name: "." if at[name] == at["overall"] else f"best/{name}" for name in at}
     return {
         name: BestRecord.model_validate(best if name == "overall" else {**best, "folder": folders[name]})
         for name, best in state.best.items()

@@ -319,7 +319,7 @@ class Run:
     def _keep_per_task(self, state: TrainingState) -> None:
         """Calibrated weights for each task whose best epoch was another than the chosen one."""
         for name in [task for task in self.network.tasks if task in state.best]:
-            if state.best[name]["step"] == state.best["overall"]["step"]:
+            if all(state.best[name][key] == state.best["overall"][key] for key in ("phase", "epoch")):
                 self.kept.drop(name)
             else:
                 save_network(self._calibrated(name)[0], self.folder / "best" / name)
