@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, chosen_layers, task_key
+from weft.data.label_words import label_words
 from weft.encoder.attention import SelfAttention, first_token_scores
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.dropout import dropout
@@ -136,5 +137,5 @@ class LabelConditioner(Conditioner):
 
 
 def phrases(names: Sequence[str], keywords: Mapping[str, str]) -> list[str]:
-    """What stands for each label: its keywords, or its name with blanks for the marks between words."""
-    return [keywords.get(name) or name.replace("_", " ").replace("-", " ") for name in names]
+    """What stands for each label: its keywords, or the words in its name."""
+    return [keywords.get(name) or label_words(name) or name for name in names]

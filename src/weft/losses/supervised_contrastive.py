@@ -32,7 +32,7 @@ class SupervisedContrastive(Loss):
     temperature: Annotated[float, Field(gt=0)] = 0.1
     """The smaller, the more it is about the nearest rows."""
     anchors: bool = False
-    """Whether each label's words are a row of that label."""
+    """Whether each label's words are a row of that label, for tasks that read one text."""
 
     def build(self, counts: Sequence[int] = (), rows: int | None = None) -> LossFunction:
         """A function of features (B, F) and targets; needs no counts."""

@@ -136,6 +136,10 @@ class Target(ABC):
         """
         return iter(())
 
+    def gold_of(self, label: str) -> Gold:
+        """The answer that says this label and nothing else, for targets that say labels of whole rows."""
+        raise NotImplementedError
+
     @abstractmethod
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         """A gold answer for each input, as varied as the kind allows; inputs know their words (`Input.words`)."""

@@ -78,6 +78,9 @@ class LabelTarget(Target):
                 known = f"; its labels are: {', '.join(shown)}" if 0 < len(shown) <= _SHOWN else ""
                 yield "costs", f"{describe(name)} is no label of this task{nearest_name(name, names) or known}"
 
+    def gold_of(self, label: str) -> Gold:
+        return label
+
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         names = self.labels or ("a", "b")
         return [names[row % len(names)] for row in range(len(inputs))]

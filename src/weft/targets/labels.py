@@ -67,6 +67,9 @@ class LabelsTarget(Target):
     def labels_in(self, gold: Gold) -> Iterable[str]:
         return _names(gold)
 
+    def gold_of(self, label: str) -> Gold:
+        return (label,)
+
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:
         first, second = (*self.labels, "x", "y")[:2]
         golds = [(first,), (first, second), (), (second,)]

@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from weft.config.experiment import Experiment
-from weft.data.dataset import Dataset
+from weft.data.dataset import Dataset, StoredRows
+from weft.data.label_words import label_words
+from weft.data.records import Example
+from weft.losses import Loss
+from weft.losses.supervised_contrastive import SupervisedContrastive
 from weft.model.network import Network
+from weft.targets import FittedTarget
 from weft.training.mismatches import is_contrastable
 from weft.training.task_batches import TaskBatches
 
@@ -25,13 +30,25 @@ def phase_streams(
         for name, rows in train.items():
             batching = phase.batching(experiment.training)
             balanced = phase.loss is not None and is_contrastable(network.targets[name], phase.loss)
-            key = repr((name, batching, balanced, phase.max_length))
+            anchored = balanced and network.tasks[name].text_count == 1 and has_anchors(phase.loss)
+            key = repr((name, batching, balanced, anchored, phase.max_length))
             if key not in known:
+                learned = StoredRows([*rows, *anchor_rows(network.targets[name])]) if anchored else rows
                 known[key] = stream(
-                    network, name, rows, batching, experiment.seed, balanced=balanced, max_length=phase.max_length
+                    network, name, learned, batching, experiment.seed, balanced=balanced, max_length=phase.max_length
                 )
             phases[-1][name] = known[key]
     return phases
+
+
+def has_anchors(loss: Loss | None) -> bool:
+    """Whether a loss wants the words of labels among the rows."""
+    return isinstance(loss, SupervisedContrastive) and loss.anchors
+
+
+def anchor_rows(target: FittedTarget) -> list[Example]:
+    """A row of each label's words, which stands in no file."""
+    return [Example((label_words(name) or name,), target.target.gold_of(name), 0) for name in target.row_labels]
 
 
 def count_batches(streams: Sequence[Mapping[str, TaskBatches]]) -> list[dict[str, int]]:
