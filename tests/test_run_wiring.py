@@ -277,7 +277,8 @@ def test_the_report_says_what_was_done(place: Place, measured: Recorder) -> None
     assert tested["rows"] == {"train": 12, "dev": 12, "test": 9}
     assert chosen["rows"] == {"train": 12, "dev": 12, "test": 0}
     assert (tested["result"]["rows"], chosen["result"]["rows"]) == (9, 12)
-    assert tested["result"]["baselines"].keys() == chosen["result"]["baselines"].keys() == {"majority", "tfidf"}
+    methods = {"majority", "tfidf", "probe"}
+    assert tested["result"]["baselines"].keys() == chosen["result"]["baselines"].keys() == methods
     # Most training rows are a; of the test rows 3 of 9 are, of the dev rows 3 of 12.
     assert tested["result"]["baselines"]["majority"]["accuracy"] == pytest.approx(3 / 9)
     assert tested["result"]["measures"]["intervals"].keys() >= {"f1_macro", "accuracy"}

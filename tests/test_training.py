@@ -81,7 +81,7 @@ def files(tmp_path: Path) -> Path:
 FOX = {"kind": "classification", "train": "fox.csv", "dev": "fox-dev.csv"}
 LONG = {"kind": "classification", "train": "long.csv", "dev": "long.csv"}
 ALIKE = {"kind": "similarity", "train": "pairs.csv", "dev": "pairs.csv"}
-SAME = {"kind": "pair_classification", "train": "pairs.csv", "dev": "pairs.csv"}
+SAME = {"kind": "pair_classification", "train": "pairs.csv", "dev": "pairs.csv", "encode": "cross"}
 
 
 def config(folder: str, tasks: dict[str, Any], **sections: Any) -> dict[str, Any]:
