@@ -288,7 +288,7 @@ def test_texts_over_the_limit_are_counted(tmp_path: Path, tiny_tokenizers: dict[
     assert has(found, "note", "tasks.mood.train", "line 62:", "1 of 61 (1.6 %)", "limit of 24 tokens")
     assert has(found, "warning", "tasks.mood.dev", "lines 42, 43, 44, 45:", "4 of 44 (9.1 %)")
     assert has(found, "warning", "tasks.mood.max_length", "100 is more than the encoder takes, so 24 holds")
-    pair = {**PAIR, "text": ["text", "text"], "max_length": 3}
+    pair = {**PAIR, "text": ["text", "text"], "max_length": 3, "encode": "cross"}
     found = find(tmp_path, {"same": pair}, tiny_tokenizers["wordpiece"])
     assert has(found, "error", "tasks.same.max_length", "no room for text")
     assert has(find(tmp_path, {"mood": MOOD}), "note", "encoder.from", "not held against the limit")

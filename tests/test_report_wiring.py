@@ -98,6 +98,7 @@ def record() -> Record:
             nested=nested | supports,
         ),
     }
+    tasks["mood"]["result"]["baselines"]["probe"] = {"f1_macro": 0.599, "other": 0.598}
     history = [
         {
             "step": 10 * turn,
@@ -166,10 +167,21 @@ def test_the_table_of_results_has_every_figure_under_its_heading(record: Record)
             "Gain over majority class",
             "Baseline",
             "Against baseline",
+            "Frozen encoder + logistic regression",
             "Rows",
         ],
-        ["mood", "f1_macro", "0.611", "0.511 to 0.711", "+0.300", "0.411 TF-IDF", "clearly above", "1,234 test"],
-        ["names", "f1", "0.715", "0.615 to 0.815", "+0.300", "0.515 lookup", "clearly above", "567 dev"],
+        [
+            "mood",
+            "f1_macro",
+            "0.611",
+            "0.511 to 0.711",
+            "+0.300",
+            "0.411 TF-IDF",
+            "clearly above",
+            "0.599",
+            "1,234 test",
+        ],
+        ["names", "f1", "0.715", "0.615 to 0.815", "+0.300", "0.515 lookup", "clearly above", "–", "567 dev"],
     ]
 
 
@@ -200,15 +212,16 @@ def test_a_gain_below_zero_is_shown_as_such(record: Record) -> None:
 
 def test_the_chart_of_results_tells_value_and_baselines_of_each_task(record: Record) -> None:
     told = tips(render(record), "Each task&#x27;s value, interval and baselines")
-    assert told == ["majority 0.311", "TF-IDF 0.411", "mood 0.611", "majority 0.415", "lookup 0.515", "names 0.715"]
+    mood = ["majority 0.311", "TF-IDF 0.411", "Frozen encoder + logistic regression 0.599", "mood 0.611"]
+    assert told == [*mood, "majority 0.415", "lookup 0.515", "names 0.715"]
 
 
 def test_all_measures_of_a_task_stand_beside_their_baselines(record: Record) -> None:
     page = render(record)
     assert table_after(section(page, 0), "All metrics on 1,234 rows") == [
-        ["Metric", "Value", "95 % interval", "Majority", "TF-IDF"],
-        ["f1_macro", "0.611", "0.511 to 0.711", "0.311", "0.411"],
-        ["other", "0.622", "0.522 to 0.722", "0.322", "0.422"],
+        ["Metric", "Value", "95 % interval", "Majority", "TF-IDF", "Frozen encoder + logistic regression"],
+        ["f1_macro", "0.611", "0.511 to 0.711", "0.311", "0.411", "0.599"],
+        ["other", "0.622", "0.522 to 0.722", "0.322", "0.422", "0.598"],
     ]
     assert table_after(section(page, 1), "All metrics on 567 rows") == [
         ["Metric", "Value", "95 % interval", "Majority", "lookup"],
@@ -376,10 +389,10 @@ def test_samples_tell_how_much_was_found_and_the_page_then_says_that_it_holds_te
 def test_the_card_has_every_figure_under_its_heading(record: Record) -> None:
     results = render_card(record).split("## Results\n\n")[1].split("\n\n")[0].splitlines()
     assert results == [
-        "| task | metric | value | 95 % interval | majority | baseline | rows |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-        "| `mood` | `f1_macro` | 0.611 | 0.511 to 0.711 | 0.311 | 0.411 (TF-IDF) | 1,234 test |",
-        "| `names` | `f1` | 0.715 | 0.615 to 0.815 | 0.415 | 0.515 (lookup) | 567 dev |",
+        "| task | metric | value | 95 % interval | majority | baseline | Frozen encoder + logistic regression | rows |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| `mood` | `f1_macro` | 0.611 | 0.511 to 0.711 | 0.311 | 0.411 (TF-IDF) | 0.599 | 1,234 test |",
+        "| `names` | `f1` | 0.715 | 0.615 to 0.815 | 0.415 | 0.515 (lookup) | – | 567 dev |",
     ]
 
 
@@ -407,9 +420,9 @@ def test_the_table_in_the_terminal_has_every_figure_under_its_heading(record: Re
     console.print(results_table(record))
     lines = [re.split(r"  +", line.strip()) for line in console.export_text().splitlines()]
     assert lines == [
-        ["task", "metric", "value", "95 % interval", "majority", "baseline", "rows"],
-        ["mood", "f1_macro", "0.611", "0.511 to 0.711", "0.311", "0.411", "1,234 test"],
-        ["names", "f1", "0.715", "0.615 to 0.815", "0.415", "0.515", "567 dev"],
+        ["task", "metric", "value", "95 % interval", "majority", "baseline", "probe", "rows"],
+        ["mood", "f1_macro", "0.611", "0.511 to 0.711", "0.311", "0.411", "0.599", "1,234 test"],
+        ["names", "f1", "0.715", "0.615 to 0.815", "0.415", "0.515", "–", "567 dev"],
     ]
 
 
@@ -432,6 +445,58 @@ def test_the_sentences_say_on_which_rows_and_against_what(record: Record) -> Non
     baselines = record["tasks"]["names"]["result"]["baselines"]
     baselines["a coin"] = baselines.pop("lookup")  # of a plugin's kind
     assert verdict(record) == ["On the test rows, mood lies clearly above TF-IDF; names lies clearly above a coin."]
+
+
+@pytest.mark.parametrize(("probe", "below"), [(0.610, False), (0.611, False), (0.612, True)])
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_what_the_encoder_knew_before_is_told_where_learning_lost_it(
+    record: Record, probe: float, below: bool, kind: str
+) -> None:
+    record["tasks"]["mood"]["kind"] = kind
+    record["tasks"]["mood"]["result"]["baselines"]["probe"]["f1_macro"] = probe
+    few = 'preset = "few_labels", or ' if kind == "classification" else ""
+    said = (
+        "mood stays below what the encoder knew before (0.612, frozen encoder + logistic regression): try "
+        f"{few}encoder.train_layers = 0 (the encoder stays as it is)."
+    )
+    assert (said in verdict(record)) == below
+    assert any("stays below" in sentence for sentence in verdict(record)) == below
+
+
+@pytest.mark.parametrize(
+    ("phases", "values", "rising"),
+    [
+        pytest.param([1, 1, 1], [0.5, 0.6, 0.62], True, id="by two hundredths"),
+        pytest.param([1, 1, 1], [0.5, 0.6, 0.605], False, id="by half a hundredth"),
+        pytest.param([1, 1, 1], [0.5, 0.6, 0.55], False, id="getting worse"),
+        pytest.param([0, 0, 1], [0.5, 0.6, 0.7], False, id="with the phase"),
+        pytest.param([0, 1, 1], [0.7, 0.5, 0.6], True, id="within the phase"),
+        pytest.param([], [], False, id="never measured"),
+    ],
+)
+def test_a_task_that_was_still_getting_better_asks_for_more_epochs(
+    record: Record, phases: list[int], values: list[float], rising: bool
+) -> None:
+    record["history"] = [
+        {**record["history"][0], "phase": phase, "epoch": epoch, "dev": {"mood": value, "names": 0.5}}
+        for epoch, (phase, value) in enumerate(zip(phases, values, strict=True), 1)
+    ]
+    said = "mood was still getting better in the last epoch: try training.epochs = 6."
+    assert (said in verdict(record)) == rising
+    assert any("getting better" in sentence for sentence in verdict(record)) == rising
+
+
+def test_a_task_without_rows_to_report_on_was_not_measured_and_the_sentences_say_so(record: Record) -> None:
+    for name in ("mood", "names"):
+        record["tasks"][name] |= {"reported_on": "dev", "rows": {"train": 9, "dev": 0, "test": 0}}
+        record["tasks"][name]["result"] |= {"rows": 0, "measures": {"scores": {}}, "baselines": {}}
+    (said,) = verdict(record)
+    assert said.startswith("mood and names were not measured: there is no test file, and all rows were needed to learn")
+    assert 'a grid of base = "CONFIG" and folds = 5' in said
+    assert "names were" in shown(render(record))
+    del record["tasks"]["names"]
+    (said,) = verdict(record)
+    assert said.startswith("mood was not measured")
 
 
 @pytest.mark.parametrize(("high", "wide"), [(0.7, False), (0.72, True)])
