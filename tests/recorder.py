@@ -90,7 +90,8 @@ class Recorder(Callback):
         self.entries.append(entry)
         self.others += self.passes
         self.passes.clear()
-        self.left_gradients.append(sum(parameter.grad is not None for parameter in self.network.parameters()))
+        if hasattr(self, "network"):  # which is seen at the first pass; a resumed run may have none before
+            self.left_gradients.append(sum(parameter.grad is not None for parameter in self.network.parameters()))
 
     def end(self) -> None:
         self.ended += 1

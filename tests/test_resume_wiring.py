@@ -129,8 +129,8 @@ def test_only_the_last_state_is_kept_and_it_is_complete(place: Place) -> None:
     folder = place.folder / "last.running"
     assert caught.value.folder == folder
     assert caught.value.exit_code == 130
-    assert [path.name for path in folder.glob("state-*")] == ["state-11.safetensors"]
-    assert json.loads((folder / "state.json").read_text())["tensors"] == "state-11.safetensors"
+    assert [path.name for path in folder.glob("state-*")] == ["state-0-1-11.safetensors"]
+    assert json.loads((folder / "state.json").read_text())["tensors"] == "state-0-1-11.safetensors"
 
 
 def test_moments_go_back_to_the_parameters_they_came_from() -> None:

@@ -25,7 +25,7 @@ FORMAT = 2  # of names and keys; a run goes on only in the one it was started in
 
 def save_state(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Write a state; the one before it is removed only when the new one is complete."""
-    path = folder / f"state-{document['step']}.safetensors"
+    path = folder / _tensors_of(document)
     write_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     save_document(folder, document)
     for old in folder.glob("state-*.safetensors"):
@@ -34,9 +34,14 @@ def save_state(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, 
 
 
 def save_document(folder: Path, document: Mapping[str, Any]) -> None:
-    """Write the plain data of a state whose tensors, those of the same step, are there already."""
-    text = json.dumps({**document, "format": FORMAT, "tensors": f"state-{document['step']}.safetensors"})
+    """Write the plain data of a state whose tensors, those of the same moment, are there already."""
+    text = json.dumps({**document, "format": FORMAT, "tensors": _tensors_of(document)})
     write_atomically(folder / STATE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def _tensors_of(document: Mapping[str, Any]) -> str:
+    """The file of a state's tensors: another for every moment, for an epoch may end with weights that no step gave."""
+    return "state-{phase}-{epoch}-{step}.safetensors".format_map(document)
 
 
 def load_state(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:

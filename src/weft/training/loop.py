@@ -232,7 +232,8 @@ class Loop:
 
     def _rows_seen(self, task: str) -> int:
         """How many different rows of a task have been learned from or fitted to."""
+        rows = min(len(batches[task].dataset) for batches in self.streams)  # without the words of labels
         now = self.plans[: self.state.phase + 1]
         if any(plan.fits and task in plan.tasks for plan in now):
-            return len(self.streams[0][task].dataset)
-        return max(batches[task].rows_seen for batches in self.streams)
+            return rows
+        return min(rows, max(batches[task].rows_seen for batches in self.streams))
