@@ -63,7 +63,7 @@ def _results(record: RunRecord) -> str:
     tasks = list(record.tasks.values())
     headings = (
         *("Task", "Metric", "Value", "95 % interval"),
-        *("Gain over majority class", "Baseline", "Against baseline", PROBE, "Rows"),
+        *("Gain over majority class", "Baseline", "Against baseline", "Probe", "Rows"),
     )
     lines = [_result(index, task, headings) for index, task in enumerate(tasks)]
     dots = [
@@ -78,9 +78,12 @@ def _results(record: RunRecord) -> str:
         f"The baseline is {baseline_names(compared)}, without an encoder; “clearly” means that the whole 95 % interval"
         " lies on one side of it. "
     )
+    probed = any(task.probe is not None for task in tasks)
+    before = f"The probe is what the encoder knew before: {PROBE.lower()}. " if probed else ""
     return (
         f"<section>\n<h2>Results</h2>\n{table(headings, lines, 'stack', (0, 1))}"
-        f'<p class="note under">{clearly if compared else ""}The interval comes from resampling these rows; it says'
+        f'<p class="note under">{clearly if compared else ""}{before}The interval comes from resampling these'
+        " rows; it says"
         " nothing about another seed or other texts.</p>\n"
         f'<div class="columns">{chart}{_cost(record)}</div>\n</section>\n'
     )
