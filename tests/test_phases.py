@@ -171,6 +171,49 @@ def test_chance_and_rows_go_on_after_a_fit_as_if_there_had_been_none(dropping: P
     assert all(all(update.modes) for update in fitted.updates)
 
 
+# What the encoder knew before
+
+
+def test_the_probe_is_a_logistic_regression_on_the_encoder_as_it_was_loaded(
+    dropping: Place, tiny_tokenizers: dict[str, Tokenizer]
+) -> None:
+    """Whatever head, pooling and conditioning the task itself has, and however much it learns."""
+    test = dropping.rows("probed.jsonl", [(text, "abc"[i % 3]) for i, text in enumerate(TEXTS)])
+    own = {"head": {"kind": "mlp"}, "pooling": "cls", "test": test}
+    tasks = {"a": dropping.task("some", 8, "abc", **own), "t": tags(dropping)}
+    training = {"baselines": True, "learning_rate": 1e-2, "epochs": 3}
+    dropping.train(tasks, "probed", training=training, conditioning="task_input")
+    baselines = dropping.report("probed")["tasks"]["a"]["result"]["baselines"]
+    vectors = read(dropping, tiny_tokenizers["wordpiece"], 12)
+    weight, bias = regression([vectors[:8]], [torch.arange(8) % 3])
+    said = (vectors.double() @ weight.T + bias).argmax(1)
+    assert baselines["probe"]["accuracy"] == pytest.approx(float((said == torch.arange(12) % 3).double().mean()))
+    assert "probe" in dropping.report("probed")["tasks"]["t"]["result"]["baselines"]
+
+
+@pytest.mark.parametrize("output", ["sigmoid", "cosine", "linear"])
+def test_the_probe_of_a_score_is_linear_whatever_the_task_makes_of_it(dropping: Place, output: str) -> None:
+    task = alike(dropping)
+    own = {} if output == "cosine" else {"head": HEAD}
+    options = {"train": task["train"], "test": task["dev"], "output": output}
+    tasks = {"near": {"kind": "similarity", **options, **own}, "plain": {**task, "test": task["dev"]}}
+    dropping.train(tasks, f"score-{output}", training={"baselines": True})
+    found = dropping.report(f"score-{output}")["tasks"]
+    probe, plain = (found[name]["result"]["baselines"]["probe"] for name in ("near", "plain"))
+    assert probe == pytest.approx(plain, abs=1e-6)
+    assert probe["pearson"] > 0.1
+
+
+def test_looking_at_what_the_encoder_knew_before_changes_no_run(dropping: Place) -> None:
+    tasks = {"a": dropping.task("a", 9, "abb")}
+    for asked in (True, False):
+        dropping.train(tasks, f"looked-{asked}", training={"baselines": asked, "epochs": 2}, conditioning="task_input")
+    assert digest(dropping.weights("looked-True")) == digest(dropping.weights("looked-False"))
+    probed, plain = (dropping.report(f"looked-{asked}") for asked in (True, False))
+    assert probed["loss_history"] == plain["loss_history"]
+    assert plain["tasks"]["a"]["result"]["baselines"] == {}
+
+
 # Contrastive phases
 
 

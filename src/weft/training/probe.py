@@ -42,7 +42,7 @@ def measure_probe(
     tasks = {name: task for name, task in tasks.items() if can_be_fitted(task, network.targets[name])}
     if not tasks:
         return {}
-    targets = {name: network.targets[name] for name in tasks}
+    targets = {name: task.target().fit([row.gold for row in data[name].train]) for name, task in tasks.items()}
     with torch.random.fork_rng(devices=[]):  # so that a run is the same with and without baselines
         probe = Network(network.encoder, network.tokenizer, tasks, targets).to(hardware.device)
     probe.frozen = Freezing(probe, (), {name: rows[name] for name in tasks}, kept, source).whole()
