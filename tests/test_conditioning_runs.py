@@ -35,7 +35,7 @@ PAIRS = [("the quick fox", "a lazy dog jumps over"), ("over", "over the café"),
 TASKS: dict[str, dict[str, Any]] = {
     "fox": {"kind": "classification"},
     "animals": {"kind": "classification", "multilabel": True, "label": "labels"},
-    "same": {"kind": "pair_classification", "text": ["text", "other"], "label": "relation"},
+    "same": {"kind": "pair_classification", "encode": "cross", "text": ["text", "other"], "label": "relation"},
     "alike": {"kind": "similarity", "text": ["text", "other"], "score": "shared"},  # siamese
 }
 # Every kind from its defaults, and lists of methods.

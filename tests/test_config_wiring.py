@@ -379,7 +379,7 @@ def test_a_siamese_head_reads_the_features_named_in_their_order(build: Any, feat
         ({"kind": "span_boundary", "pooling": "cls"}, "pooling"),
         ({"kind": "similarity", "output": "cosine", "head": "mlp"}, "head"),
         ({"kind": "similarity", "output": "cosine", "features": ["u"]}, "features"),
-        ({"kind": "pair_classification", "features": ["u", "v"]}, "features"),
+        ({"kind": "pair_classification", "encode": "cross", "features": ["u", "v"]}, "features"),
     ],
     ids=lambda value: value if isinstance(value, str) else value["kind"],
 )

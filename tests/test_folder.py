@@ -46,7 +46,7 @@ def test_a_folder_of_an_earlier_format_answers_as_it_did_and_is_saved_in_todays(
     model = weft.load(STORED / name, device="cpu")
     check_predictions(model, STORED / name)
     model.save(tmp_path / "today")
-    assert document_of(tmp_path / "today")["format"] == 2
+    assert document_of(tmp_path / "today")["format"] == 3
     again = weft.load(tmp_path / "today", device="cpu")
     assert again.network.targets == model.network.targets
     check_predictions(again, STORED / name)

@@ -167,7 +167,7 @@ def test_the_table_of_results_has_every_figure_under_its_heading(record: Record)
             "Gain over majority class",
             "Baseline",
             "Against baseline",
-            "Frozen encoder + logistic regression",
+            "Probe",
             "Rows",
         ],
         [

@@ -31,23 +31,24 @@ class Features(nn.Module):
 class TextFeatures(Features):
     """One vector per row, through a pooler: States → (B, H).
 
-    Vectors are scaled to a mean square of 1: how long they are says more about the length of a text than about what it
-    says, and a head that is fitted to few rows would take it for a sign.
+    Args:
+        scale: whether vectors are scaled to a mean square of 1.
     """
 
-    def __init__(self, pooler: nn.Module) -> None:
+    def __init__(self, pooler: nn.Module, scale: bool = True) -> None:
         super().__init__()
-        self.pooler = pooler
+        self.pooler, self.scale = pooler, scale
 
     def forward(self, states: States) -> Tensor:
-        return scaled(self.pooler(states))
+        vectors: Tensor = self.pooler(states)
+        return scaled(vectors) if self.scale else vectors
 
 
 class SiameseFeatures(TextFeatures):
-    """The features of pairs, whose two texts are neighbouring rows; the mean of their product is their cosine."""
+    """The features of pairs, whose two texts are neighbouring rows; scaled, the mean of their product is the cosine."""
 
-    def __init__(self, pooler: nn.Module, features: Sequence[Feature]) -> None:
-        super().__init__(pooler)
+    def __init__(self, pooler: nn.Module, features: Sequence[Feature], scale: bool = True) -> None:
+        super().__init__(pooler, scale)
         self.features = tuple(features)
 
     def forward(self, states: States) -> Tensor:
@@ -56,7 +57,7 @@ class SiameseFeatures(TextFeatures):
 
     def direction(self, width: int) -> Tensor | None:
         """The cosine."""
-        if "product" not in self.features:
+        if "product" not in self.features or not self.scale:
             return None
         return torch.cat([torch.full((width,), float(name == "product") / width) for name in self.features])
 

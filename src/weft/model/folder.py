@@ -31,7 +31,8 @@ from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 
 DOCUMENT, REPORT = "weft.json", "report.json"
-FORMAT = 2
+FORMAT = 3
+UNSCALED = 2  # the last format whose heads read vectors of any length
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ RENAMES = {
         tensors={"readers": "features", "steps": "transitions"},
         targets={"spread": "std"},
         options=frozenset({"bound", "widest", "flat", "negatives", "decoder", "learned", "decided", "beside"}),
-    )
+    ),
+    2: Renames(tensors={}, targets={}, options=frozenset()),
 }
 
 
@@ -119,12 +121,21 @@ def _renames_since(version: Any, folder: Path) -> list[Renames]:
 def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) -> Network:
     """The network a document describes, its weights not yet set."""
     tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
+    if document["format"] <= UNSCALED:
+        tasks = {name: _unscaled(task) for name, task in tasks.items()}
     targets = {name: tasks[name].target().load(_today(data, renames)) for name, data in document["targets"].items()}
     conditioning = parse(Conditioning, document["conditioning"])
     with Blank():
         with torch.device("meta"):
             encoder = Encoder(EncoderConfig(**document["encoder"]))
         return Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+
+
+def _unscaled(task: Task) -> Task:
+    """The task as it was when heads read vectors as long as they came."""
+    if "pooling" in task.idle_options():
+        return task
+    return task.model_copy(update={"pooling": task.pooler.model_copy(update={"scaled": False})})
 
 
 def _today(data: Mapping[str, Any], renames: list[Renames]) -> dict[str, Any]:

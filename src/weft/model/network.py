@@ -101,8 +101,8 @@ class Network(nn.Module):
 
     def extra_loss(self, task: str) -> Tensor | None:
         """What the conditioning method adds to a task's loss, if anything."""
-        head = self.heads[self.head_of(task)]
-        return self.conditioner.extra_loss(task, lambda vectors: head(scaled(vectors)))
+        head, scales = self.heads[self.head_of(task)], self.tasks[task].pooler.scaled
+        return self.conditioner.extra_loss(task, lambda vectors: head(scaled(vectors) if scales else vectors))
 
     def vocabulary_heads(self) -> dict[str, VocabularyHead]:
         """The heads that tell masked tokens, by their names in `heads`: what other libraries know as a head too."""

@@ -16,6 +16,10 @@ class Pooler(Spec, root=True):
     result depends on that row's tokens alone.
     """
 
+    scaled: bool = True
+    """Whether a head reads vectors of one length, whose numbers have a mean square of 1. How long they are says more
+    about the length of a text than about what it says, and a head fitted to few rows would take it for a sign."""
+
     @property
     def first_token(self) -> bool:
         """Whether it reads nothing but each row's first token."""

@@ -67,4 +67,4 @@ class NextSentence(CorpusTask):
         return tokenized
 
     def build_features(self, width: int) -> Features:
-        return TextFeatures(self.pooler.build(width))
+        return TextFeatures(self.pooler.build(width), self.pooler.scaled)

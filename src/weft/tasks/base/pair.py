@@ -46,7 +46,8 @@ class PairTask(Task):
 
     def build_features(self, width: int) -> Features:
         pooler = self.pooler.build(width)
-        return SiameseFeatures(pooler, self.features) if self.siamese else TextFeatures(pooler)
+        scale = self.pooler.scaled
+        return SiameseFeatures(pooler, self.features, scale) if self.siamese else TextFeatures(pooler, scale)
 
     def feature_size(self, width: int) -> int:
         return width * len(self.features) if self.siamese else width
@@ -58,7 +59,8 @@ class PairTask(Task):
     def settled(self, rows: int) -> Self:
         if self.encode_as != "auto":
             return self
-        return self.model_copy(update={"encode_as": "siamese" if rows < _MANY_PAIRS else "cross"})
+        compared = rows < _MANY_PAIRS or self.features != type(self).model_fields["features"].default
+        return self.model_copy(update={"encode_as": "siamese" if compared else "cross"})
 
     def idle_options(self) -> dict[str, str]:
         cross = {"features": 'both texts are one row; set encode = "siamese", or leave it out'}

@@ -31,7 +31,7 @@ class TextTask(Task):
         return [TokenizedExample(input, [row]) for input, row in zip(inputs, rows, strict=True)]
 
     def build_features(self, width: int) -> Features:
-        return TextFeatures(self.pooler.build(width))
+        return TextFeatures(self.pooler.build(width), self.pooler.scaled)
 
     def feature_size(self, width: int) -> int:
         return width
