@@ -52,6 +52,19 @@ def test_a_folder_of_an_earlier_format_answers_as_it_did_and_is_saved_in_todays(
     check_predictions(again, STORED / name)
 
 
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_the_second_format_answers_as_it_did(name: str, tmp_path: Path) -> None:
+    """It had today's names, but its tasks did not say whether vectors are scaled: none were."""
+    weft.load(STORED / name, device="cpu").save(tmp_path / "second")
+    document = document_of(tmp_path / "second")
+    for task in document["tasks"].values():
+        (task.get("pooling") or {}).pop("scaled", None)
+    text = json.dumps({**document, "format": 2})
+    (tmp_path / "second" / "weft.json").write_text(text, encoding="utf-8")
+    assert "scaled" not in text
+    check_predictions(weft.load(tmp_path / "second", device="cpu"), STORED / name)
+
+
 def test_the_stored_folders_hold_every_kind_of_task() -> None:
     tasks = [task for name in FOLDERS for task in document_of(STORED / name)["tasks"].values()]
     assert {document_of(STORED / name)["format"] for name in FOLDERS} == {1}

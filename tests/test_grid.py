@@ -386,6 +386,17 @@ def test_a_label_that_a_small_size_would_lose_is_a_fault_before_anything_runs(fa
     assert all("never occurs in training" in fault and "(seed 1, at most 2 training rows)" in fault for fault in found)
 
 
+def test_the_phases_of_every_variant_are_checked(faults: Faults) -> None:
+    """Also of one that differs from another in nothing but how it learns."""
+    mlp = {"tasks.fox.head": {"kind": "mlp"}}
+    fit = {**mlp, "phases": [{"fit": "logistic", "tasks": ["fox"]}]}
+    wrong = {**mlp, "preset": {"kind": "few_labels"}, "phases": [{"steps": 2}]}
+    found = faults(variants={"plain": mlp, "fitted": fit, "named": wrong})
+    assert len(found) == 1
+    assert "fitted" in found[0]
+    assert "phases.0.tasks: the heads of fox cannot be fitted at once" in found[0]
+
+
 def test_sizes_that_there_are_no_rows_for_are_named_all_with_a_note(plan: Place) -> None:
     found = plan(sizes=["all", 30, 20, 5000])
     assert found.sizes == (20, 30, None)

@@ -276,6 +276,12 @@ def test_batches_of_a_contrastive_phase_hold_several_rows_of_each_label_and_no_l
     assert {batch.rows for update in plain for batch in update.batches} == {2}
 
 
+def test_a_phase_reads_no_more_of_a_row_than_its_task(place: Place) -> None:
+    tasks = {"a": place.task("short", 8, max_length=4)}
+    seen = place.learn(tasks, "no-more", phases=[{**CONTRAST, "steps": 1, "batch_size": 8, "max_length": 20}])
+    assert int(seen.updates[0].batches[0].lengths.max()) == 4
+
+
 @pytest.mark.parametrize(
     ("limits", "rows"), [({}, 2), ({"batch_size": 6}, 6), ({"batch_tokens": 30}, None), ({"batch_size": 99}, 12)]
 )

@@ -141,6 +141,7 @@ def changed(folder: Path, encoder: str) -> set[str]:
         (0, set()),
         (1, {"blocks.1"}),
         (2, {"blocks.0", "blocks.1"}),
+        ("blocks", {"blocks.0", "blocks.1"}),
         ("all", {"blocks.0", "blocks.1", "embeddings.words", "embeddings.norm"}),
     ],
 )
