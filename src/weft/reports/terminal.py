@@ -14,7 +14,7 @@ STYLES: dict[Standing, str] = {"better": "green", "unclear": "yellow", "worse": 
 
 def results_table(record: RunRecord) -> Table:
     """Task, metric, value with interval, baselines and rows; green where clearly above the baseline, red below."""
-    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=False)
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
     table.add_column("task", overflow="fold")
     table.add_column("metric")
     for heading in ("value", "95 % interval", "majority", "baseline", "probe", "rows"):  # `verdict` names the baseline
