@@ -230,6 +230,13 @@ def test_batches_of_other_numbers_and_seeds_are_others_and_all_labels_and_rows_c
         assert sorted(Counter(row // 10 for row in batch).values()) == [2, 2, 2, 2]
 
 
+def test_fewer_labels_are_drawn_where_tokens_leave_room_for_few_rows() -> None:
+    groups = [list(range(first, first + 10)) for first in range(0, 100, 10)]
+    for number in range(5):
+        batch = balanced_batch(groups, [5] * 100, Batching(batch_size=64, batch_tokens=40), 1, number)
+        assert sorted(Counter(row // 10 for row in batch).values()) == [2, 2, 2, 2]
+
+
 def test_a_row_of_several_labels_is_in_a_batch_once_and_counts_for_all() -> None:
     groups = [[0, 1, 2], [0, 1, 3], [0, 4]]
     batch = balanced_batch(groups, [5] * 5, Batching(batch_size=5), 1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from weft.checkpoints.safetensors import digest
 from weft.losses.supervised_contrastive import SupervisedContrastive
 from weft.tensors import Batch, pack
 from weft.tokenization.tokenizer import Tokenizer
+from weft.training import fit as fitting
+from weft.training import task_batches
 from weft.training.interrupt import Interrupted
 
 CONTRAST = {"loss": "supervised_contrastive"}
@@ -119,6 +122,27 @@ def test_a_head_is_fitted_to_what_it_reads_of_all_training_rows(
     assert seen.updates == []
     assert (seen.began, seen.steps) == ([(0, 0)], [])
     assert [(entry["step"], entry["phase"], entry["epoch"]) for entry in seen.entries] == [(0, 0, 1)]
+
+
+@pytest.mark.parametrize("tokens", [8192, 12, 1])
+def test_a_head_is_fitted_to_all_rows_however_many_batches_they_are_read_in(
+    place: Place, tiny_tokenizers: dict[str, Tokenizer], tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_batches, "_TOKENS", tokens)
+    seen = place.learn({"a": place.task("three", 11, "abc")}, f"read-by-{tokens}", phases=[FIT])
+    assert_fitted(seen, "<a>", [read(place, tiny_tokenizers["wordpiece"], 11)], [torch.arange(11) % 3])
+
+
+def test_of_more_rows_than_there_is_room_for_only_some_are_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows come one by one, those of a length together, and the seventh is one too many: it is the last."""
+    monkeypatch.setattr(task_batches, "_TOKENS", 1)
+    monkeypatch.setattr(fitting, "_MOST", 6 * 16)
+    read_by: list[int] = []
+    real = fitting.fit_layer
+    monkeypatch.setattr(fitting, "fit_layer", lambda layer, rows, *more: [read_by.append(len(rows[0].gold)),
+                                                                          real(layer, rows, *more)])  # fmt: skip
+    place.learn({"a": place.task("three", 11, "abc")}, "room-for-some", phases=[FIT])
+    assert read_by == [7]
 
 
 def test_a_head_that_tasks_share_is_fitted_to_the_rows_of_all_of_them(
@@ -361,6 +385,8 @@ def test_an_interpolated_phase_ends_between_where_it_began_and_where_it_ended_bu
     output = f"part-{len(phase)}"
     seen = place.learn({"a": place.task("a")}, output, phases=phases, conditioning="task_input")
     begin, end, final = seen.updates[1].before, seen.updates[-1].after, weights_of(seen)
+    for one, following in pairwise(seen.updates):  # all of the way until the end
+        assert not changed(one.after, following.before)
     moved = changed(begin, end)
     assert {"encoder.blocks.1.widen.weight"} <= moved
     assert any(name.startswith("conditioner.") for name in moved)

@@ -112,7 +112,7 @@ def _renames_since(version: Any, folder: Path) -> list[Renames]:
     readable = [*RENAMES, FORMAT]
     if version not in readable:
         raise CheckpointError(
-            f"{folder / DOCUMENT} has format {version!r}, but this weft reads {' and '.join(map(str, readable))}; a "
+            f"{folder / DOCUMENT} has format {version!r}, but this weft reads 1 to {FORMAT}; a "
             "newer weft may have written it"
         )
     return [RENAMES[older] for older in readable[readable.index(version) : -1]]
