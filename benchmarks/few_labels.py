@@ -155,7 +155,7 @@ def weft_run(job: Job, **settings: Any) -> Answer:
 
     with tempfile.TemporaryDirectory() as place:
         write(Path(place) / "train.csv", job.of, job.train)
-        columns = dict(zip(("text",) if len(job.of.texts) == 1 else ("text_a", "text_b"), job.of.texts, strict=True))
+        columns = {"text": job.of.texts[0] if len(job.of.texts) == 1 else list(job.of.texts)}
         task = {"kind": job.of.kind, "train": "train.csv", **columns, "label": "label"}
         config = {"data": place, "seed": job.seed, "tasks": {"answer": task}, **settings}
         began = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -66,6 +66,7 @@ class Recorder(Callback):
         self.network: Network
         self.others: list[tuple[Batch, bool]] = []  # batches seen after the last update, and whether in training mode
         self.passes: list[tuple[Batch, bool]] = []
+        self.shared: list[list[str]] = []  # the tasks of every pass of the encoder
         self.began: list[tuple[int, int]] = []
         self.steps: list[tuple[str, str, float, int]] = []
         self.entries: list[dict[str, Any]] = []
@@ -111,9 +112,11 @@ class Recorder(Callback):
     def recording(self) -> Iterator[None]:
         real = Network.forward
 
-        def forward(network: Network, batch: Batch, features: bool = False) -> Any:
+        def forward(network: Network, batch: Batch | Mapping[str, Batch], features: bool = False) -> Any:
             self.network = network
-            self.passes.append((batch, all(module.training for module in network.modules())))
+            batches = [batch] if isinstance(batch, Batch) else list(batch.values())
+            self.shared.append([one.task for one in batches])
+            self.passes += [(one, all(module.training for module in network.modules())) for one in batches]
             return real(network, batch, features)
 
         hooks = [register_optimizer_step_pre_hook(self._before), register_optimizer_step_post_hook(self._after)]
@@ -206,8 +209,13 @@ class Place:
         return name
 
     def task(self, name: str, count: int = 8, given: str = "ab", **options: Any) -> dict[str, Any]:
-        """A task whose rows are the first texts with the labels in turn; its dev rows are the same."""
-        file = self.rows(f"{name}.jsonl", [(text, given[i % len(given)]) for i, text in enumerate(TEXTS[:count])])
+        """A task whose rows are the first texts with the labels in turn; its dev rows are the same.
+
+        Tasks `b`, `c` … begin with the second text, the third …, so that they do not learn from the same rows together.
+        """
+        begin = (ord(name) - ord("a")) % count if len(name) == 1 else 0
+        texts = [*TEXTS[begin:count], *TEXTS[:begin]]
+        file = self.rows(f"{name}.jsonl", [(text, given[i % len(given)]) for i, text in enumerate(texts)])
         return {"kind": "classification", "train": file, "dev": file, "head": HEAD, **options}
 
     def document(self, tasks: dict[str, Any], training: dict[str, Any], **sections: Any) -> dict[str, Any]:

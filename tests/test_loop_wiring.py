@@ -416,7 +416,8 @@ def test_every_turn_has_every_row_once_with_its_answer_in_an_order_of_its_own(
 ) -> None:
     """Ten rows have more than three million orders, so that no two are the same by chance."""
     tasks = {name: place.task("ten", 10) for name in "ab"}
-    runs = [place.learn(tasks, f"rows-{n}", seed=seed, training={"epochs": 2}) for n, seed in enumerate((5, 5, 6))]
+    apart = {"training": {"epochs": 2}, "conditioning": "task_input"}
+    runs = [place.learn(tasks, f"rows-{n}", seed=seed, **apart) for n, seed in enumerate((5, 5, 6))]
     ids = [tuple(one.ids) for one in tiny_tokenizers["wordpiece"].encode(TEXTS[:10], max_length=24)]
     expected = sorted((tokens, i % 2) for i, tokens in enumerate(ids))
     found = [[orders(seen, task, 5) for task in "ab"] for seen in runs]

@@ -295,3 +295,23 @@ def test_every_kind_builds_from_defaults_and_survives_plain_data() -> None:
 def test_options_survive_plain_data() -> None:
     for spec in (CrossEntropy(class_weights=(1.0, 2.0), label_smoothing=0.2), Binary(positive_weight="balanced")):
         assert parse(Loss, spec.to_dict()) == spec
+
+
+@pytest.mark.parametrize(
+    ("loss", "option", "own"),
+    [
+        (CrossEntropy, "class_weights", (1.0, 2.0)),
+        (Focal, "class_weights", (1.0, 2.0)),
+        (Binary, "positive_weight", 3.0),
+    ],
+)
+def test_a_balanced_loss_weighs_all_labels_alike_unless_the_options_say_what_each_weighs(
+    loss: type[Loss], option: str, own: Any
+) -> None:
+    assert loss().balanced() == loss(**{option: "balanced"})
+    assert loss(**{option: own}).balanced() == loss(**{option: own})
+
+
+def test_losses_without_weights_of_labels_stay_as_they_are() -> None:
+    assert Ordinal(mix=0.3).balanced() == Ordinal(mix=0.3)
+    assert Mse().balanced() == Mse()

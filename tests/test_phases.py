@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 
 from recorder import HEAD, TEXTS, Place, Recorder, Update, at_weights, gradients_of, interrupt_after, make_place
@@ -87,19 +88,22 @@ def alike(place: Place) -> dict[str, Any]:
 # Heads fitted
 
 
-def regression(vectors: list[Tensor], gold: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Weights and bias of a logistic regression, for features as they are."""
+def regression(vectors: list[Tensor], gold: list[Tensor], balanced: bool = True) -> tuple[Tensor, Tensor]:
+    """Weights and bias of a logistic regression, for features as they are; labels of one part count alike if balanced."""
     x, y = (torch.cat(part).double().numpy() for part in (vectors, gold))
     centre = x.mean(0)
     scale = np.sqrt(((x - centre) ** 2).sum(1).mean())
-    other = LogisticRegression(C=10.0, tol=1e-10, max_iter=10_000).fit((x - centre) / scale, y)
+    count = np.concatenate([compute_sample_weight("balanced" if balanced else None, part.numpy()) for part in gold])
+    other = LogisticRegression(C=10.0, tol=1e-10, max_iter=10_000).fit((x - centre) / scale, y, count)
     weight = other.coef_ / scale
     return torch.tensor(weight), torch.tensor(other.intercept_ - weight @ centre)
 
 
-def assert_fitted(recorder: Recorder, head: str, vectors: list[Tensor], gold: list[Tensor]) -> None:
+def assert_fitted(
+    recorder: Recorder, head: str, vectors: list[Tensor], gold: list[Tensor], balanced: bool = True
+) -> None:
     layer = recorder.network.heads[head][1]
-    weight, bias = regression(vectors, gold)
+    weight, bias = regression(vectors, gold, balanced)
     torch.testing.assert_close(layer.weight.detach().double(), weight, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(layer.bias.detach().double(), bias, rtol=1e-3, atol=1e-3)
 
@@ -170,7 +174,7 @@ def test_the_head_of_tags_is_fitted_to_every_part_of_every_word(
             parts = len(tokenizer.encode([word], max_length=24)[0].ids) - 2
             gold += [sorted({"animal", "article", "other"}).index(tag(word))] * parts
     seen = place.learn({"t": tags(place)}, "tagged", phases=[FIT])
-    assert_fitted(seen, "<t>", vectors, [torch.tensor(gold)])
+    assert_fitted(seen, "<t>", vectors, [torch.tensor(gold)], balanced=False)
 
 
 def test_a_fit_phase_changes_nothing_but_the_heads_of_its_tasks(dropping: Place) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -49,6 +49,10 @@ class Loss(Spec, root=True):
     def weighting(self) -> ClassWeights:
         """How much each label matters; None where all weigh the same, or where the kind has no such option."""
         return None
+
+    def balanced(self) -> Self:
+        """The same loss with all labels weighing the same in total, unless the options say what each weighs."""
+        return self
 
     def outputs(self, labels: int, target: TargetType = "label") -> int:
         """The scores a head gives per row for so many labels; one per label unless a kind says otherwise."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 from torch import Tensor
@@ -28,6 +28,9 @@ class Binary(Loss):
 
     positive_weight: Literal["balanced"] | Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """How much a yes matters against a no: "balanced" (noes / yeses in training, per label) or a number; 1 if unset."""
+
+    def balanced(self) -> Self:
+        return self if self.positive_weight is not None else self.model_copy(update={"positive_weight": "balanced"})
 
     def outputs(self, labels: int, target: TargetType = "label") -> int:
         """One score for two labels of which a row has one; one per label where a row may have any of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -36,6 +36,9 @@ class Focal(Loss):
     @property
     def weighting(self) -> ClassWeights:
         return self.class_weights
+
+    def balanced(self) -> Self:
+        return self if self.class_weights is not None else self.model_copy(update={"class_weights": "balanced"})
 
     def build(self, counts: Sequence[int], rows: int | None = None) -> LossFunction:
         """A function of scores (B, L) and targets (B,) or (B, L); L is the length of `counts`."""

@@ -67,8 +67,13 @@ class Network(nn.Module):
             readers = frozenset(name for name in self.tasks if self.head_of(name) == key)
             self._tasks_of |= {name: readers for name, _ in head.named_parameters(prefix=f"heads.{key}")}
 
-    def forward(self, batch: Batch, features: bool = False) -> Scores:
-        """The scores of the batch's task, or the features that its head would read, in their place."""
+    def forward(self, batch: Batch | Mapping[str, Batch], features: bool = False) -> Scores | dict[str, Scores]:
+        """The scores of the batch's task, or the features that its head would read, in their place.
+
+        Of several batches, by task, that differ in nothing but the indices: the scores of each.
+        """
+        if not isinstance(batch, Batch):
+            return self.scores(batch)
         if features:
             states = self._states({batch.task: batch})
             return Scores(self.features[task_key(batch.task)](states), batch.outputs_per_example)

@@ -113,6 +113,7 @@ def _training(record: RunRecord) -> str:
     for name, task in record.tasks.items():
         if sizes := ", ".join(f"{count:,} {part}" for part, count in task.rows.items()):
             facts.append(f"- rows of {code(name)}: {sizes}")
+    facts += [f"- {escaped(reason)}" for reason in record.reasons]
     if record.seconds:
         where = f" on {record.device} in {record.precision}" if record.device and record.precision else ""
         facts.append(f"- {record.seconds:,.0f} s{where}")

@@ -248,6 +248,7 @@ class RunRecord(RecordPart):
     row_passes: int | None = None  # the same, each as often as it was learned from
     padding_saved: Number = None
     stopped: str | None = None
+    reasons: tuple[str, ...] = ()  # why it learned as it did, where a preset chose
     best: dict[str, BestRecord] = {}  # by task, and `overall`
     tasks: dict[str, TaskRecord] = {}
     history: tuple[EvaluationRecord, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from weft.reports.charts import Series, line_chart
-from weft.reports.html import cell, figure, number_cell, table
+from weft.reports.html import breakable, cell, figure, number_cell, table
 from weft.reports.record import EvaluationRecord, RunRecord
 from weft.reports.summary import signed
 from weft.reports.svg import Point, shorten
@@ -19,7 +19,14 @@ def training_section(record: RunRecord) -> str:
     """The section, empty where nothing was recorded."""
     figures = [_losses(record), _dev(record), _cosines(record.history), _weights(record.history)]
     shown = "".join(figures)
-    return f'<section>\n<h2>Training</h2>\n<div class="columns">{shown}</div>\n</section>\n' if shown else ""
+    if not shown and not record.reasons:
+        return ""
+    return f'<section>\n<h2>Training</h2>\n{_reasons(record)}<div class="columns">{shown}</div>\n</section>\n'
+
+
+def _reasons(record: RunRecord) -> str:
+    """Why it learned as it did, a sentence each."""
+    return "".join(f'<p class="note">Chosen by the preset: {breakable(reason)}.</p>\n' for reason in record.reasons)
 
 
 def _losses(record: RunRecord) -> str:

@@ -206,7 +206,7 @@ class FittedTarget(ABC):
     def answer_loss(self, loss: Loss) -> LossFunction | None:
         """The loss over scores and gold tensors where each answer counts by itself; None where it does not.
 
-        A head can be fitted at once by it.
+        A head can be fitted at once by it; what labels weigh may then be another than in steps.
         """
         return None
 

@@ -121,8 +121,8 @@ class Loop:
         epoch = f"epoch {self.state.epoch + 1}"
         label = epoch if len(self.plans) == 1 else f"phase {self.state.phase + 1} {epoch}"
 
-        def learned(task: str, loss: float, batch: Batch) -> None:
-            self._count(task, loss, batch)
+        def learned(task: str, loss: float, batch: Batch, passed: bool) -> None:
+            self._count(task, loss, batch, passed)
             self.callback.step(label, task, loss, len(batch.outputs_per_example))
 
         for window in phase.windows(self.state.epoch, self.state.index):
@@ -142,11 +142,12 @@ class Loop:
             f"Go on with: {self.resume_command}"
         )
 
-    def _count(self, task: str, loss: float, batch: Batch) -> None:
+    def _count(self, task: str, loss: float, batch: Batch, passed: bool) -> None:
         here = self.state
         here.step += 1
-        here.tokens += len(batch.ids)
-        here.padded += batch.rows * max(length for _, length in batch.runs)
+        if passed:
+            here.tokens += len(batch.ids)
+            here.padded += batch.rows * max(length for _, length in batch.runs)
         here.row_passes += len(batch.outputs_per_example)
         here.losses.add(here.step, task, round(loss, 5))
 

@@ -18,13 +18,13 @@ from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import assign, collect, project_conflicts
 from weft.training.mismatches import is_contrastable
 from weft.training.optimizer import adamw, parameter_groups
-from weft.training.plan import PhasePlan
+from weft.training.plan import PhasePlan, Together
 from weft.training.schedule import scale
 from weft.training.state import TrainingState
 from weft.training.task_batches import TaskBatches
 from weft.training.weighting import LossWeights
 
-Learned = Callable[[str, float, Batch], None]  # told of every batch: its task, its loss, and itself
+Learned = Callable[[str, float, Batch, bool], None]  # told of every batch: task, loss, itself, if it took a pass
 COMPARED = 64  # rows of each task whose gradients are compared
 _SHARED = ("encoder.", "conditioner.")  # weights that are no head's
 
@@ -53,31 +53,37 @@ class PhaseRun:
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.began = self._shared_weights(clone=True) if plan.interpolate < 1 else {}
         self.model = hardware.prepare(network)
+        for first, *others in plan.together:
+            for task in others:
+                batches[task].go_to(*batches[first].position)
 
-    def windows(self, epoch: int, begin: int) -> Iterator[list[str]]:
-        """The tasks of each update of an epoch, from the batch `begin` on."""
+    def windows(self, epoch: int, begin: int) -> Iterator[list[Together]]:
+        """The passes of each update of an epoch, from the pass `begin` on."""
         order, size = self.plan.orders[epoch], self.plan.batches_per_update
         for start in range(begin, len(order), size):
-            yield [self.plan.tasks[task] for task in order[start : start + size]]
+            yield [self.plan.together[index] for index in order[start : start + size]]
 
-    def update(self, window: Sequence[str], state: TrainingState, learned: Learned) -> None:
-        """One step of the optimizer from one batch of each task in the window."""
+    def update(self, window: Sequence[Together], state: TrainingState, learned: Learned) -> None:
+        """One step of the optimizer from one pass for all tasks of each entry of the window."""
         self._set_rates(state)
         parameters = list(self.parameters.values())
-        shared = self._shared(window) if self.plan.pcgrad else []
+        tasks = [task for together in window for task in together]
+        shared = self._shared(tasks) if self.plan.pcgrad else []
         apart: dict[str, Tensor] = {}
         used: list[LearnedBatch] = []
         self.optimizer.zero_grad()
-        for task in window:
-            batch, loss = self._backward(task, len(window))
-            used.append((task, self.batches[task].lines))
-            check_finite(f"the loss of task {task!r}", loss, state.step + 1, used[-1:])
+        for together in window:
+            batches, losses = self._backward(together, len(tasks))
+            for task, loss in losses.items():
+                used.append((task, self.batches[task].lines))
+                check_finite(f"the loss of task {task!r}", loss, state.step + 1, used[-1:])
             if self.plan.pcgrad:  # gradients must be apart before they are summed, or there is nothing left to project
-                gradient = collect(shared)
+                gradient, task = collect(shared), together[0]
                 apart[task] = apart[task] + gradient if task in apart else gradient
                 for parameter in shared:
                     parameter.grad = None
-            learned(task, loss, batch)
+            for task, loss in losses.items():
+                learned(task, loss, batches[task], task == together[0])
         if self.plan.pcgrad:
             rng = random.Random(f"{self.plan.seed} {state.step}")
             assign(shared, project_conflicts(list(apart.values()), rng))
@@ -98,7 +104,7 @@ class PhaseRun:
         for batch, share in self.batches[task].first(COMPARED):
             moved = batch.to(self.hardware.device)
             with self.hardware.autocast():
-                loss = self._loss(self.network, task, moved)
+                loss = self._losses(self.network, {task: moved})[task]
             yield loss * share
 
     def tensors(self) -> dict[str, Tensor]:
@@ -146,22 +152,28 @@ class PhaseRun:
         own = {name: p for name, p in self.parameters.items() if not name.startswith("weights.")}
         return [p for name, p in own.items() if len(self.network.tasks_of(name) & set(window)) > 1]
 
-    def _backward(self, task: str, share: int) -> tuple[Batch, float]:
-        """The next batch of a task and its loss, whose part of the gradient is there afterwards."""
-        batch = self.batches[task].next().to(self.hardware.device)
+    def _backward(self, together: Together, share: int) -> tuple[dict[str, Batch], dict[str, float]]:
+        """The next batches of tasks that learn together and their losses, whose part of the gradient is there then."""
+        batches = {task: self.batches[task].next().to(self.hardware.device) for task in together}
+        whole = []
         with self.hardware.autocast():
-            loss = self._loss(self.model, task, batch)
-            extra = None if task in self.contrasts else self.network.extra_loss(task)
-        whole = loss if extra is None else loss + extra
-        self.hardware.backward(self.weights(task, whole) / share)
-        return batch, float(loss.detach())
+            losses = self._losses(self.model, batches)
+            for task, loss in losses.items():
+                extra = None if task in self.contrasts else self.network.extra_loss(task)
+                whole.append(self.weights(task, loss if extra is None else loss + extra))
+        self.hardware.backward(torch.stack(whole).sum() / share)
+        return batches, {task: float(loss.detach()) for task, loss in losses.items()}
 
-    def _loss(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
-        """The loss of a batch: of what the task's head says, or of what it reads."""
-        if task not in self.contrasts:
-            return self.losses[task](model(batch), batch)
-        assert batch.gold is not None
-        return self.contrasts[task](model(batch, features=True).values, batch.gold)
+    def _losses(self, model: nn.Module, batches: Mapping[str, Batch]) -> dict[str, Tensor]:
+        """The loss of each batch: of what the task's head says, or of what it reads."""
+        if not self.contrasts.keys() & batches:
+            scores = model(batches)
+            return {task: self.losses[task](scores[task], batch) for task, batch in batches.items()}
+        losses = {}
+        for task, batch in batches.items():  # one: rows that are compared with each other are drawn by their labels
+            assert batch.gold is not None
+            losses[task] = self.contrasts[task](model(batch, features=True).values, batch.gold)
+        return losses
 
     def _shared_weights(self, clone: bool = False) -> dict[str, Tensor]:
         """The weights that learn and are of no head, by name; as they are now, or as they stay."""

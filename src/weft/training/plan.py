@@ -9,13 +9,18 @@ from weft.config.experiment import Experiment, Phase, TrainLayers
 from weft.losses import Loss
 from weft.training.schedule import DecayShape
 
+Together = tuple[str, ...]  # tasks that learn from the same rows in one pass of the encoder; most are alone
+
 
 @dataclass(frozen=True)
 class PhasePlan:
     """One phase in plain values: nothing is left to be looked up elsewhere."""
 
     tasks: tuple[str, ...]
-    orders: list[list[int]]  # of each epoch: the task of each batch, by its index in `tasks`
+    together: tuple[
+        Together, ...
+    ]  # the same tasks, those that learn from the same rows in one pass of the encoder as one
+    orders: list[list[int]]  # of each epoch: who learns from each batch, by its index in `together`
     train_layers: TrainLayers
     learning_rate: float
     head_learning_rate: float
@@ -38,34 +43,36 @@ class PhasePlan:
 
     @property
     def batches(self) -> int:
-        """Of all epochs."""
-        return sum(len(order) for order in self.orders)
+        """Of all tasks and epochs."""
+        return sum(len(self.together[index]) for order in self.orders for index in order)
 
     @property
     def updates(self) -> int:
-        """Steps of the optimizer in all epochs; the last of an epoch may have fewer batches."""
+        """Steps of the optimizer in all epochs; the last of an epoch may have fewer passes."""
         return sum(-(-len(order) // self.batches_per_update) for order in self.orders)
 
 
-def plan_phases(experiment: Experiment, batches: Sequence[Mapping[str, int]]) -> list[PhasePlan]:
+def plan_phases(experiment: Experiment, batches: Sequence[Mapping[Together, int]]) -> list[PhasePlan]:
     """The phases of an experiment, or the single one it has without any.
 
     Args:
-        batches: of each phase, how many batches one pass over the rows of each task has.
+        batches: of each phase, how many batches the rows of tasks that may learn together make.
     """
     phases = zip(experiment.stretches, batches, experiment.trained_layers, strict=True)
     return [_plan(phase, experiment, counts, layers) for phase, counts, layers in phases]
 
 
-def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], layers: TrainLayers) -> PhasePlan:
+def _plan(phase: Phase, experiment: Experiment, batches: Mapping[Together, int], layers: TrainLayers) -> PhasePlan:
     settings = experiment.training
     tasks = phase.tasks or tuple(experiment.tasks)
     rate = phase.learning_rate or settings.learning_rate
     assert rate is not None, "presets give what a config leaves out"
     one_of_each = len(tasks) if settings.conflict == "pcgrad" else 1
+    sizes = _sizes(tasks, batches, apart=settings.conflict == "pcgrad")
     return PhasePlan(
         tasks=tasks,
-        orders=_orders(phase, experiment, [batches[name] for name in tasks]),
+        together=tuple(sizes),
+        orders=_orders(phase, experiment, list(sizes.values())),
         train_layers=layers,
         learning_rate=rate,
         head_learning_rate=phase.head_learning_rate or settings.head_learning_rate or rate,
@@ -81,6 +88,15 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[str, int], laye
         fits=phase.fit is not None,
         interpolate=phase.interpolate or 1.0,
     )
+
+
+def _sizes(tasks: Sequence[str], batches: Mapping[Together, int], apart: bool) -> dict[Together, int]:
+    """The batches of the tasks of a phase, those that learn together as one unless they are to be kept apart."""
+    sizes: dict[Together, int] = {}
+    for task in tasks:
+        group, size = next((group, size) for group, size in batches.items() if task in group)
+        sizes[(task,) if apart else tuple(name for name in tasks if name in group)] = size
+    return sizes
 
 
 def _orders(phase: Phase, experiment: Experiment, sizes: list[int]) -> list[list[int]]:

@@ -37,6 +37,7 @@ class RunFacts:
     hardware: Hardware
     trained_parameters: int
     config: str  # as it was written down
+    reasons: tuple[str, ...] = ()  # why it learned as it did, where a preset chose
 
     def record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
         """Everything a report shows, without any text of the users' but for those the config asks for."""
@@ -64,6 +65,7 @@ class RunFacts:
             row_passes=state.row_passes,
             padding_saved=1 - state.tokens / state.padded if state.padded else None,
             stopped=state.stopped,
+            reasons=self.reasons,
             best=_best(state),
             tasks={name: self._task_record(name, result, network) for name, result in results.items()},
             history=tuple(EvaluationRecord.model_validate(entry) for entry in state.history),

@@ -163,7 +163,8 @@ class Run:
             prepared = prepare(experiment, base, device=device, cache=cache, reading=reading, shared=shared, fold=fold)
             self.data, self.network = prepared.complete()
             self.experiment = experiment = prepared.experiment
-            for reason in prepared.reasons:
+            self.reasons = prepared.reasons
+            for reason in self.reasons:
                 callback.note(reason)
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
@@ -246,7 +247,7 @@ class Run:
         results = self._measure(network, scored)
         learned = count_trainable(self.network, self.experiment.trained_layers)
         config = tomli_w.dumps(self.experiment.to_dict())
-        facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config)
+        facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config, self.reasons)
         record = facts.record(state, results, network)
         save_network(network, self.folder)
         self._write_for_others(network)

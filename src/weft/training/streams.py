@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from weft.config.experiment import Experiment
@@ -14,6 +14,7 @@ from weft.losses.supervised_contrastive import SupervisedContrastive
 from weft.model.network import Network
 from weft.targets import FittedTarget
 from weft.training.mismatches import is_contrastable
+from weft.training.plan import Together
 from weft.training.task_batches import TaskBatches
 
 Stream = TypeVar("Stream", bound=TaskBatches)
@@ -22,8 +23,12 @@ Stream = TypeVar("Stream", bound=TaskBatches)
 def phase_streams(
     experiment: Experiment, network: Network, train: Mapping[str, Dataset], stream: type[Stream]
 ) -> list[dict[str, Stream]]:
-    """The streams of each phase, of this class; phases that gather their batches alike go on with the same."""
+    """The streams of each phase, of this class; phases that gather their batches alike go on with the same.
+
+    Tasks that read the same, through the same encoder, follow the first of them: see `count_batches`.
+    """
     known: dict[str, Stream] = {}
+    leaders: dict[Hashable, Stream] = {}
     phases: list[dict[str, Stream]] = []
     for phase in experiment.stretches:
         phases.append({})
@@ -37,6 +42,10 @@ def phase_streams(
                 known[key] = stream(
                     network, name, learned, batching, experiment.seed, balanced=balanced, max_length=phase.max_length
                 )
+                if not balanced and network.tasks[name].format is None:
+                    way = repr((batching, phase.max_length)), network.conditioner.encoder_key(name)
+                    first = leaders.setdefault((*way, known[key].tokens), known[key])
+                    known[key].follow(first)
             phases[-1][name] = known[key]
     return phases
 
@@ -51,6 +60,19 @@ def anchor_rows(target: FittedTarget) -> list[Example]:
     return [Example((label_words(name) or name,), target.target.gold_of(name), 0) for name in target.row_labels]
 
 
-def count_batches(streams: Sequence[Mapping[str, TaskBatches]]) -> list[dict[str, int]]:
-    """Of each phase, how many batches one pass over the rows of each task has."""
-    return [{name: len(rows) for name, rows in batches.items()} for batches in streams]
+def count_batches(streams: Sequence[Mapping[str, TaskBatches]]) -> list[dict[Together, int]]:
+    """Of each phase, the tasks that learn from the same rows in one pass of the encoder, and how many batches that is.
+
+    Most tasks are alone.
+    """
+    return [
+        {tasks: len(batches[tasks[0]]) for tasks in _together({name: rows.leader for name, rows in batches.items()})}
+        for batches in streams
+    ]
+
+
+def _together(leaders: Mapping[str, str]) -> list[Together]:
+    """The tasks in groups of one leader."""
+    return [
+        tuple(task for task, other in leaders.items() if other == leader) for leader in dict.fromkeys(leaders.values())
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -41,7 +42,8 @@ class TaskBatches:
         max_length: int | None = None,
     ) -> None:
         self.task, self.batching, self.max_length = task, batching, max_length
-        self.seed = seed + zlib.crc32(task.encode())  # so that tasks with the same rows do not march in step
+        self.leader = task  # in whose order rows are handed out
+        self.seed = seed + zlib.crc32(task.encode())  # so that tasks whose rows are as many do not march in step
         self.network, self.dataset = network, dataset
         self.rows = dataset.prepare(self._prepare, lambda row: row[0].tokens)
         self.groups = self._rows_by_label() if balanced else []
@@ -72,6 +74,21 @@ class TaskBatches:
     def fingerprint(self) -> int:
         """A number that changes when the rows or their answers do."""
         return self.dataset.fingerprint
+
+    @property
+    def tokens(self) -> bytes:
+        """A digest of what the encoder reads of all rows, as they are in the first epoch, and of nothing else."""
+        digest = hashlib.sha256()
+        for example, _ in self.rows.epoch(0).take(range(len(self.dataset))):
+            for row in example.rows:
+                digest.update(f"{len(example.rows)} {len(row.ids)} ".encode() + row.ids.tobytes())
+                digest.update(b"" if row.segments is None else row.segments.tobytes())
+        return digest.digest()
+
+    def follow(self, leader: TaskBatches) -> None:
+        """Hand out the rows in the order of another stream, whose rows are the same to the encoder."""
+        self.leader, self.seed = leader.leader, leader.seed
+        self.go_to(*leader.position)
 
     def go_to(self, epoch: int, index: int) -> None:
         """Stand where `position` said."""

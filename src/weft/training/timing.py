@@ -17,7 +17,7 @@ from weft.tensors import Batch
 from weft.training.accelerator import Hardware, choose_precision
 from weft.training.frozen import Freezing, KeptStates
 from weft.training.phase import COMPARED, PhaseRun
-from weft.training.plan import PhasePlan, plan_phases
+from weft.training.plan import PhasePlan, Together, plan_phases
 from weft.training.prepare import prepare
 from weft.training.shared import Shared
 from weft.training.state import TrainingState
@@ -100,13 +100,13 @@ class _TimedPhase:
         self.phase = PhaseRun(network, LossWeights(dict.fromkeys(batches, 1.0)), batches, plan, hardware)
         for task in batches if network.frozen is not None else ():
             self._read(task)  # so that what is computed once is not timed
-        self._learn(plan.tasks[0])  # which makes room for the optimizer
-        self.learned = {task: self._learn(task) for task in plan.tasks}
+        self._learn(plan.together[0])  # which makes room for the optimizer
+        self.learned = {tasks[0]: self._learn(tasks) for tasks in plan.together}
         self.read = {task: self._read(task) for task in batches}
 
     def learning(self) -> float:
         """The seconds of all steps."""
-        steps = Counter(self.plan.tasks[task] for order in self.plan.orders for task in order)
+        steps = Counter(self.plan.together[index][0] for order in self.plan.orders for index in order)
         return sum(count * self.learned[task] * self.batches[task].tokens_per_batch for task, count in steps.items())
 
     def reading(self, rows: Mapping[str, int]) -> float:
@@ -118,15 +118,16 @@ class _TimedPhase:
         if len(self.plan.tasks) < 2 or self.plan.train_layers == 0:
             return 0.0
         rows = {task: min(COMPARED, len(self.batches[task].dataset)) for task in self.plan.tasks}
-        each = sum(count * self.batches[task].tokens_per_row * self.learned[task] for task, count in rows.items())
+        slowest = max(self.learned.values())
+        each = sum(count * self.batches[task].tokens_per_row * slowest for task, count in rows.items())
         return len(self.plan.orders) * each
 
-    def _learn(self, task: str) -> float:
+    def _learn(self, together: Together) -> float:
         """The seconds per token of a step."""
         self.network.train()
         began = time.perf_counter()
-        self.phase.update([task], TrainingState(), lambda task, loss, batch: None)
-        return (time.perf_counter() - began) / len(self.batches[task].next().ids)
+        self.phase.update([together], TrainingState(), lambda task, loss, batch, passed: None)
+        return (time.perf_counter() - began) / len(self.batches[together[0]].next().ids)
 
     @torch.inference_mode()
     def _read(self, task: str) -> float:
