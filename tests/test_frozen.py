@@ -124,13 +124,15 @@ def test_layers_that_do_not_learn_have_no_dropout(run: Run, small_encoder: str, 
     (wild / "config.json").write_text(json.dumps({**config, **chances}))
     plain, without = (tensors(run(frozen({"tasks": {"fox": FOX}}, str(folder)))) for folder in (small_encoder, wild))
     assert all(torch.equal(plain[name], without[name]) for name in plain)
-    upper = (tensors(run(frozen({"tasks": {"fox": FOX}}, str(folder), 1))) for folder in (small_encoder, wild))
+    steps = {"tasks": {"fox": FOX}, "phases": [{}]}
+    upper = (tensors(run(frozen(steps, str(folder), 1))) for folder in (small_encoder, wild))
     assert not all(torch.equal(*pair) for pair in zip(*(one.values() for one in upper), strict=True))
 
 
 def test_only_the_layers_above_learn(run: Run, small_encoder: str) -> None:
-    before = tensors(run(frozen({"tasks": {"fox": FOX}}, small_encoder)))
-    after = tensors(run(frozen({"tasks": {"fox": FOX}}, small_encoder, 1)))
+    steps = {"tasks": {"fox": FOX}, "phases": [{}]}
+    before = tensors(run(frozen(steps, small_encoder)))
+    after = tensors(run(frozen(steps, small_encoder, 1)))
     changed = {name.split(".")[2] for name in before if "blocks" in name and not torch.equal(before[name], after[name])}
     assert changed == {"1"}
 

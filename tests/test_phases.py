@@ -89,7 +89,7 @@ def alike(place: Place) -> dict[str, Any]:
 
 
 def regression(vectors: list[Tensor], gold: list[Tensor], balanced: bool = True) -> tuple[Tensor, Tensor]:
-    """Weights and bias of a logistic regression, for features as they are; labels of one part count alike if balanced."""
+    """Weights and bias of a logistic regression, for features as they are; labels count alike if balanced."""
     x, y = (torch.cat(part).double().numpy() for part in (vectors, gold))
     centre = x.mean(0)
     scale = np.sqrt(((x - centre) ** 2).sum(1).mean())

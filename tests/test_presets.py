@@ -12,8 +12,9 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft
 from conftest import RunWeft
-from recorder import HEAD, TEXTS, Place, make_place
+from recorder import HEAD, TEXTS, Place, Recorder, make_place
 from weft.config.document import parse_experiment
 from weft.config.expand import expand
 from weft.config.experiment import Experiment, Phase
@@ -29,13 +30,14 @@ from weft.training.prepare import prepare
 FEW = TaskFacts(rows=24, labels=3, rows_per_label=8, contrasts=True, fits=True)
 MANY = TaskFacts(rows=9000, labels=3, rows_per_label=3000, contrasts=True, fits=True)
 NUMBERS = TaskFacts(rows=24, labels=0, rows_per_label=0.0, contrasts=False, fits=True)
+SINGLE = TaskFacts(rows=3, labels=3, rows_per_label=1, contrasts=False, fits=True)
 UNFIT = TaskFacts(rows=24, labels=3, rows_per_label=8, contrasts=True, fits=False)  # an mlp head
 SPANS = TaskFacts(rows=24, labels=0, rows_per_label=0.0, contrasts=False, fits=False)
 
 CONTRAST = {
     "tasks": ["a"],
     "loss": "supervised_contrastive",
-    "steps": 60,
+    "steps": 30,
     "batch_size": 64,
     "batch_tokens": 4096,
     "max_length": 128,
@@ -61,6 +63,21 @@ def test_few_labels_contrasts_and_then_fits() -> None:
     given_ = FewLabels().expand(facts(a=FEW))
     assert given_.phases == [CONTRAST, fit("a")]
     assert len(given_.reasons) == 1
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(64, 30), (65, 60), (9000, 60)])
+def test_rows_of_more_than_one_batch_are_contrasted_for_longer(rows: int, steps: int) -> None:
+    larger = TaskFacts(rows=rows, labels=3, rows_per_label=rows / 3, contrasts=True, fits=True)
+    many = TaskFacts(rows=9000, labels=0, rows_per_label=0, contrasts=False, fits=True)  # which are not contrasted
+    assert FewLabels().expand(facts(a=larger, b=FEW, c=many)).phases[0]["steps"] == steps
+
+
+def test_with_one_row_per_label_heads_are_fitted_to_the_encoder_as_it_is() -> None:
+    for preset in (FewLabels(), Auto()):
+        given_ = preset.expand(facts(a=SINGLE, b=SINGLE))
+        assert given_.phases == [fit("a", "b")]
+        assert "no label has two rows" in given_.reasons[0]
+    assert FewLabels().expand(facts(a=FEW, b=SINGLE)).phases == [CONTRAST, fit("a", "b")]
 
 
 def test_few_labels_fits_also_what_has_no_labels_to_contrast() -> None:
@@ -147,6 +164,7 @@ def test_auto_is_few_labels_up_to_a_hundred_rows_of_the_label_in_the_middle(per_
     ("known", "preset"),
     [
         pytest.param(facts(a=FEW, b=FEW), FewLabels, id="few and few"),
+        pytest.param(facts(a=FEW, b=SINGLE), FewLabels, id="few and one"),
         pytest.param(facts(a=FEW, b=MANY), FineTuning, id="few and many"),
         pytest.param(facts(a=FEW, near=NUMBERS), FineTuning, id="few and numbers"),
         pytest.param(facts(a=UNFIT), FineTuning, id="a head that cannot be fitted"),
@@ -291,7 +309,7 @@ def test_a_plain_config_of_few_rows_is_contrasted_and_fitted(place: Place) -> No
     assert [phase.fit for phase in found.experiment.phases] == [None, "logistic"]
     assert found.experiment.phases[0].loss.to_dict()["kind"] == "supervised_contrastive"
     (reason,) = found.reasons
-    assert "60 steps" in reason
+    assert "30 steps" in reason
 
 
 @pytest.mark.parametrize(
@@ -321,6 +339,28 @@ def test_rows_of_a_label_are_counted_among_those_that_are_learned_from(place: Pl
         task = {"kind": "classification", "train": file, "dev": 0, **options}
         found = prepared(place, {"a": task})
         assert (found.experiment.phases[0].loss is not None) == few, options
+
+
+def test_a_label_of_two_rows_is_enough_to_contrast_and_labels_of_one_are_not(place: Place) -> None:
+    for given_, contrasts in (("abc", False), ("abca", True)):
+        file = place.rows(f"{given_}.jsonl", list(zip(TEXTS, given_, strict=False)))
+        found = prepared(place, {"a": {"kind": "classification", "train": file, "dev": 0}})
+        assert not found.faults
+        assert [phase.loss is not None for phase in found.experiment.phases] == (
+            [True, False] if contrasts else [False]
+        )
+
+
+def test_what_a_preset_chose_is_told_and_stands_in_the_report_and_on_the_card(place: Place) -> None:
+    task = {"kind": "classification", "train": place.task("told", 4)["train"], "dev": 0}
+    document = {"encoder": {"from": place.encoder}, "tasks": {"a": task}, "preset": {"kind": "few_labels", "steps": 2}}
+    seen = Recorder()
+    weft.train(document, place.folder / "told", data=place.folder, device="cpu", callback=seen)
+    (reason,) = place.report("told")["reasons"]
+    assert reason in seen.notes
+    assert "2 steps" in reason
+    for page in ("report.html", "README.md"):
+        assert reason in (place.folder / "told" / page).read_text(encoding="utf-8")
 
 
 def test_raw_text_beside_few_rows_is_learned_too(place: Place) -> None:

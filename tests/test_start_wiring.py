@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -174,10 +175,10 @@ def test_runs_in_one_process_have_each_its_own_precision_and_leave_accelerate_al
     kinds: dict[str, set[torch.dtype]] = {}
     real = Network.forward
 
-    def forward(network: Network, batch: Batch, features: bool = False) -> Scores:
-        scores = real(network, batch, features)
-        kinds.setdefault(output, set()).add(scores.values.dtype)
-        return scores
+    def forward(network: Network, batches: Mapping[str, Batch], features: bool = False) -> dict[str, Scores]:
+        found: dict[str, Scores] = real(network, batches, features)
+        kinds.setdefault(output, set()).update(scores.values.dtype for scores in found.values())
+        return found
 
     monkeypatch.setattr(Network, "forward", forward)
     for output, precision in (("half", "bf16"), ("full", "fp32"), ("again", "bf16")):

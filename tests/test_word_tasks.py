@@ -464,7 +464,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, small_encoder: str) -> Path:
         "marks": {**DOG, "train": "spans.jsonl", "dev": "spans.jsonl", "max_width": 6, "size": 32, "head": head},
         "size": {"kind": "classification", "train": "label.jsonl", "dev": "label.jsonl"},
     }
-    settings = {"epochs": 14, "batch_size": 8, "learning_rate": 1e-2, "baselines": False}
+    settings = {"epochs": 42, "batch_size": 8, "learning_rate": 1e-2, "baselines": False}
     document = {"encoder": {"from": small_encoder}, "tasks": tasks, "training": settings}
     weft.train(document, folder / "model", data=folder, device="cpu", callback=Callback())
     return folder / "model"

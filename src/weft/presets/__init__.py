@@ -56,7 +56,7 @@ class Preset(Spec, root=True):
 
 def has_few_labels(facts: TaskFacts) -> bool:
     """Whether so few rows tell what a task is about that fine-tuning alone would not be the best to do."""
-    return facts.contrasts and facts.rows_per_label <= _FEW
+    return facts.labels > 0 and facts.rows_per_label <= (_FEW if facts.contrasts else 1)
 
 
 _FEW = 100  # rows of a label

@@ -9,6 +9,8 @@ from pydantic import Field
 from weft.presets import Expansion, Facts, Preset
 from weft.presets.fine_tuning import FineTuning
 
+_STEPS, _BATCH = 30, 64
+
 
 class FewLabels(Preset):
     """Two stages: a supervised contrastive one for the encoder, and a logistic regression on its states.
@@ -20,26 +22,28 @@ class FewLabels(Preset):
     kind: Literal["few_labels"] = "few_labels"
 
     steps: Annotated[int, Field(ge=1)] | None = None
-    """Steps of the first stage; by the number of labels if unset."""
+    """Steps of the first stage; if unset, 30 where all rows of a task are one batch, else 60."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     interpolate: Annotated[float, Field(gt=0, lt=1)] = 0.75
 
     def expand(self, facts: Facts) -> Expansion:
         compared = [name for name, task in facts.tasks.items() if task.contrasts]
-        if not compared or facts.raw or not all(task.fits for task in facts.tasks.values()):  # heads nothing would fit
-            return FineTuning().expand(facts)
-        fitted = [name for name, task in facts.tasks.items() if task.fits]
+        single = not compared and any(task.labels for task in facts.tasks.values())
+        if facts.raw or not (compared or single) or not all(task.fits for task in facts.tasks.values()):
+            return FineTuning().expand(facts)  # or some heads would stay as they are
         settings = FineTuning().settings(facts)  # for phases that a config names
+        fit = {"fit": "logistic", "tasks": list(facts.tasks)}
+        if single:
+            return Expansion([fit], settings, ("no label has two rows of one text: heads are fitted",))
         if facts.frozen and not facts.conditioned:
-            return Expansion(
-                [{"fit": "logistic", "tasks": fitted}], settings, ("the encoder is frozen: heads are fitted",)
-            )
-        steps = self.steps or 60
+            return Expansion([fit], settings, ("the encoder is frozen: heads are fitted",))
+        largest = max(facts.tasks[name].rows for name in compared)
+        steps = self.steps or (_STEPS if largest <= _BATCH else 2 * _STEPS)
         contrast: dict[str, Any] = {
             "tasks": compared,
             "loss": "supervised_contrastive",
             "steps": steps,
-            "batch_size": 64,
+            "batch_size": _BATCH,
             "batch_tokens": 4096,
             "max_length": 128,
             "learning_rate": self.learning_rate,
@@ -50,4 +54,4 @@ class FewLabels(Preset):
         reasons = (
             f"{steps} steps that bring rows of one label together, then heads fitted to all rows: few rows per label",
         )
-        return Expansion([contrast, {"fit": "logistic", "tasks": fitted}], settings, reasons)
+        return Expansion([contrast, fit], settings, reasons)
