@@ -559,7 +559,7 @@ def test_vocab_keeps_capitals_and_accents_only_where_asked(tmp_path: Path) -> No
 def _small_demo(small_encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo with few messages and a small encoder."""
     document = (DEMO / "triage.toml").read_text(encoding="utf-8").replace('"minilm"', json.dumps(small_encoder))
-    (tmp_path / "triage.toml").write_text(document.replace("epochs = 4", "epochs = 2"), encoding="utf-8")
+    (tmp_path / "triage.toml").write_text(document.replace("epochs = 8", "epochs = 2"), encoding="utf-8")
     for part in ("train", "dev", "test"):
         rows = (DEMO / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
         short = sorted(rows, key=len)[: len(rows) // 8] + [row for row in rows if '"urgent"' in row][:4]
@@ -574,7 +574,7 @@ def test_demo_trains_shows_results_and_answers_three_messages(tmp_path: Path) ->
     assert done.code == 0
     assert "short look" not in done.err
     record = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    assert (record["seed"], record["conditioning"]) == (5, "label_attention")
+    assert record["seed"] == 5
     assert [row[0] for row in cells(done.out) if len(row) > 1][1:4] == ["urgency", "acknowledgement", "findings"]
     assert "not for medical use" in done.err
     assert f'Next: weft predict {tmp_path / "out"} --text "your own message"' in done.err
