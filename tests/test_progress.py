@@ -99,6 +99,16 @@ def test_an_evaluation_is_one_line_with_what_was_chosen(screen: tuple[ProgressCa
     assert read() == "epoch 2: dev words perplexity 12.3 · fox 1.000 · overall gain +0.000\n"
 
 
+def test_an_evaluation_of_a_later_phase_names_it(screen: tuple[ProgressCallback, Callable[[], str]]) -> None:
+    callback, shown = screen
+    for phase in (0, 1):
+        callback.evaluated({"phase": phase, "epoch": 1, "dev": {"fox": 0.5}, "overall": None})
+    assert [line.strip() for line in shown().splitlines() if line.strip()] == [
+        "epoch 1: dev fox 0.500",
+        "phase 2 epoch 1: dev fox 0.500",
+    ]
+
+
 def test_a_note_is_a_line_and_reading_shows_the_bytes_that_are_done(
     screen: tuple[ProgressCallback, Callable[[], str]],
 ) -> None:

@@ -100,7 +100,8 @@ class ProgressCallback(Callback):
             return
         best = " [green]best so far[/]" if entry.get("best") else ""
         gain = "" if entry["overall"] is None else f" · overall gain {entry['overall']:+.3f}"
-        self.console.print(f"epoch {entry['epoch']}: dev {scores}{gain}{best}")
+        phase = f"phase {entry['phase'] + 1} " if entry.get("phase") else ""
+        self.console.print(f"{phase}epoch {entry['epoch']}: dev {scores}{gain}{best}")
 
     def end(self) -> None:
         if self.bar is not None:
