@@ -31,7 +31,6 @@ OWN = """
 .equivalent { color: var(--c0) }
 .cannot-tell { color: var(--muted) }
 .variant { min-width: 130px }
-.columns > figure { max-width: 560px }
 .part { margin-top: 34px }
 .how { max-width: 66em; padding-left: 18px }
 .how li { margin: 6px 0 }

@@ -34,6 +34,7 @@ code, pre {{ font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monos
 .columns {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 34px 44px;
   margin-top: 24px; align-items: start }}
 .columns > * {{ min-width: 0 }}
+.columns > figure {{ max-width: 560px }}
 .fit {{ display: flex; flex-wrap: wrap; gap: 34px 44px; margin-top: 24px; align-items: flex-start }}
 .fit > * {{ min-width: 0; max-width: 100% }}
 .fit > .grow {{ flex: 1 1 400px }}

@@ -42,7 +42,7 @@ def phase_streams(
                 known[key] = stream(
                     network, name, learned, batching, experiment.seed, balanced=balanced, max_length=phase.max_length
                 )
-                if not balanced and network.tasks[name].format is None:
+                if len(train) > 1 and not balanced and network.tasks[name].format is None:
                     way = repr((batching, phase.max_length)), network.conditioner.encoder_key(name)
                     first = leaders.setdefault((*way, known[key].tokens), known[key])
                     known[key].follow(first)
