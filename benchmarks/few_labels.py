@@ -5,6 +5,10 @@
 
 Every method learns from the same rows, answers the same test rows and starts from the same all-MiniLM-L6-v2. Each run
 is written as it ends, one file per method, so that long ones can be interrupted and go on.
+
+    python benchmarks/few_labels.py --choose --output docs/results/few_labels_settings
+
+compares settings of the preset on rows set aside from the training files: what became the default was chosen there.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 FIELDS = ("set", "per_class", "seed", "rows", "seconds", "right")
-TEST_ROWS = 1000
+TEST_ROWS, CHOOSING_ROWS = 1000, 500
 Row = tuple[tuple[str, ...], str]  # one text or two, and the label
 
 
@@ -64,6 +68,13 @@ def draw(rows: Sequence[Row], per_class: int, seed: int) -> list[Row]:
     ]
     chance.shuffle(drawn)
     return drawn
+
+
+def set_aside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Rows to draw from, and others to choose settings by: at most a third, the same ones whatever is drawn."""
+    order = random.Random(0).sample(rows, len(rows))
+    aside = min(len(rows) // 3, CHOOSING_ROWS)
+    return order[aside:], order[:aside]
 
 
 @dataclass(frozen=True)
@@ -165,6 +176,13 @@ def weft_run(job: Job, **settings: Any) -> Answer:
         return seconds, [str(answer["label"]) for answer in answers]
 
 
+def preset(**options: Any) -> Callable[[Job], Answer]:
+    """weft with other options of its preset than the default ones, in half precision, for there are many of them."""
+    return lambda job: weft_run(
+        job, preset={"kind": "few_labels", "steps": 30, **options}, training={"precision": "bf16"}
+    )
+
+
 def fine_tuning(job: Job) -> Answer:
     """weft without its presets: one phase from fresh heads, at rates that suit heads and encoder."""
     rates = {"epochs": 8, "learning_rate": 1e-4, "head_learning_rate": 2e-3}
@@ -185,6 +203,15 @@ METHODS: dict[str, Callable[[Job], Answer]] = {
     "tfidf": tfidf,
     "setfit_paper": setfit_paper,
     "setfit_default": setfit_default,
+}
+
+SETTINGS: dict[str, Callable[[Job], Answer]] = {
+    "30 steps": preset(),
+    **{f"{steps} steps": preset(steps=steps) for steps in (15, 60, 120)},
+    **{f"temperature {value}": preset(temperature=value) for value in (0.05, 0.2)},
+    **{f"interpolate {value}": preset(interpolate=value) for value in (0.5, 0.99)},
+    "only fitted": lambda job: weft_run(job, phases=[{"fit": "logistic"}], training={"precision": "bf16"}),
+    "fine_tuning": lambda job: weft_run(job, preset="fine_tuning", training={"precision": "bf16"}),
 }
 
 
@@ -212,7 +239,8 @@ def packed(right: Sequence[bool]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("methods", nargs="+", choices=METHODS)
+    parser.add_argument("methods", nargs="*", help=f"{', '.join(METHODS)}; or, to choose, {', '.join(SETTINGS)}")
+    parser.add_argument("--choose", action="store_true", help="compare settings, on rows of the training files")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--output", type=Path, default=Path("docs/results/few_labels"))
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
@@ -220,6 +248,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
+    known = SETTINGS if options.choose else METHODS
+    methods = options.methods or list(known)
+    if unknown := [name for name in methods if name not in known]:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
     if options.threads:
         import torch
 
@@ -229,16 +261,20 @@ def main() -> None:
         for seed in range(1, options.seeds + 1):
             for name in options.sets:
                 of = SETS[name]
-                train = draw(read(options.data / name / "train.csv", of.texts), per_class, seed)
-                test = read(options.data / name / of.test, of.texts)
-                test = random.Random(0).sample(test, min(len(test), TEST_ROWS))
-                for method in options.methods:
-                    file = options.output / f"{method}.csv"
+                rows = read(options.data / name / "train.csv", of.texts)
+                if options.choose:
+                    rows, test = set_aside(rows)
+                else:
+                    test = read(options.data / name / of.test, of.texts)
+                    test = random.Random(0).sample(test, min(len(test), TEST_ROWS))
+                train = draw(rows, per_class, seed)
+                for method in methods:
+                    file = options.output / f"{method.replace(' ', '_')}.csv"
                     if (name, str(per_class), str(seed)) in done(file) or (
                         method.startswith("setfit") and name == "mrpc"
                     ):
                         continue
-                    seconds, answers = METHODS[method](Job(of, train, test, seed))
+                    seconds, answers = known[method](Job(of, train, test, seed))
                     right = [answer == label for answer, (_, label) in zip(answers, test, strict=True)]
                     record(file, name, per_class, seed, len(test), f"{seconds:.1f}", packed(right))
                     share = sum(right) / len(right)

@@ -36,7 +36,7 @@ SPANS = TaskFacts(rows=24, labels=0, rows_per_label=0.0, contrasts=False, fits=F
 
 CONTRAST = {
     "tasks": ["a"],
-    "loss": "supervised_contrastive",
+    "loss": {"kind": "supervised_contrastive", "temperature": 0.1},
     "steps": 30,
     "batch_size": 64,
     "batch_tokens": 4096,
@@ -88,6 +88,10 @@ def test_few_labels_fits_also_what_has_no_labels_to_contrast() -> None:
 @pytest.mark.parametrize("options", [{"steps": 7}, {"learning_rate": 3e-5}, {"interpolate": 0.5}])
 def test_the_options_of_few_labels_reach_its_phase(options: dict[str, Any]) -> None:
     assert FewLabels(**options).expand(facts(a=FEW)).phases[0] == {**CONTRAST, **options}
+
+
+def test_the_temperature_of_few_labels_reaches_its_loss() -> None:
+    assert FewLabels(temperature=0.3).expand(facts(a=FEW)).phases[0]["loss"]["temperature"] == 0.3
 
 
 def test_in_a_frozen_encoder_few_labels_only_fits_unless_a_method_adds_weights_that_learn() -> None:

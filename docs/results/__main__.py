@@ -1,8 +1,9 @@
-"""Every page of this folder, made anew from its CSV and the head of its recipe.
+"""Every page of this folder, made anew from committed figures; no figure on a page is written by hand.
 
     python -m docs.results
 
-`weft compare` writes the CSV (`compare.csv`); nothing on a page is written by hand.
+A page is that of a comparison (`NAME.csv`, which `weft compare` wrote, and the head of its recipe) or that of a
+benchmark (the CSV files in the folder of its name).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from docs.results.few_labels import few_labels_page
 from weft.reports.comparison_csv import read_csv
 from weft.reports.comparison_markdown import render_markdown
 
@@ -17,8 +19,14 @@ FOLDER = Path(__file__).parent
 RECIPES = FOLDER.parent.parent / "recipes" / "compare"
 
 
-def page(name: str) -> str:
-    """The text of a page: what its recipe asks, its command, and what its CSV says."""
+def pages() -> dict[str, str]:
+    """The text of every page, by name."""
+    compared = {file.stem: compared_page(file.stem) for file in sorted(FOLDER.glob("*.csv"))}
+    return {**compared, "few_labels": few_labels_page(FOLDER / "few_labels")}
+
+
+def compared_page(name: str) -> str:
+    """What a recipe asks, its command, and what its CSV says."""
     recipe = RECIPES / f"{name}.toml"
     head, command = question(recipe)
     file = FOLDER / f"{name}.csv"
@@ -44,8 +52,8 @@ def question(recipe: Path) -> tuple[str, str]:
 
 
 def main() -> None:
-    for file in sorted(FOLDER.glob("*.csv")):
-        file.with_suffix(".md").write_text(page(file.stem), encoding="utf-8", newline="\n")
+    for name, text in pages().items():
+        (FOLDER / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ class FewLabels(Preset):
     """Steps of the first stage; if unset, 30 where all rows of a task are one batch, else 60."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     interpolate: Annotated[float, Field(gt=0, lt=1)] = 0.75
+    temperature: Annotated[float, Field(gt=0)] = 0.1
+    """Of the contrastive loss: the smaller, the more it is about the nearest rows."""
 
     def expand(self, facts: Facts) -> Expansion:
         compared = [name for name, task in facts.tasks.items() if task.contrasts]
@@ -41,7 +43,7 @@ class FewLabels(Preset):
         steps = self.steps or (_STEPS if largest <= _BATCH else 2 * _STEPS)
         contrast: dict[str, Any] = {
             "tasks": compared,
-            "loss": "supervised_contrastive",
+            "loss": {"kind": "supervised_contrastive", "temperature": self.temperature},
             "steps": steps,
             "batch_size": _BATCH,
             "batch_tokens": 4096,
