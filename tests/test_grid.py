@@ -177,6 +177,23 @@ def test_together_is_each_task_alone_every_pair_and_all_of_them(plan: Place) -> 
     assert found.comparisons == 9
 
 
+def test_apart_every_task_of_every_variant_has_runs_of_its_own(plan: Place) -> None:
+    found = plan(apart=True, variants={"plain": {}, "long run": {"training.epochs": 3, "tasks.fox.weight": 2.0}})
+    assert names(found) == [f"{variant} - {task}" for variant in ("plain", "long run") for task in TASKS]
+    assert [list(arm.document["tasks"]) for arm in found.arms] == [[task] for task in (*TASKS, *TASKS)]
+    assert found.arms[3].document["tasks"]["fox"]["weight"] == 2.0
+    assert [(column.task, column.variant, column.arm) for column in found.columns][:2] == [
+        ("fox", "plain", "plain - fox"),
+        ("fox", "long run", "long run - fox"),
+    ]
+    assert found.comparisons == 3
+
+
+def test_apart_works_along_axes(plan: Place) -> None:
+    found = plan(apart=True, axes={"training.epochs": [1, 2]})
+    assert [column.variant for column in found.columns if column.task == "rest"] == ["epochs 1", "epochs 2"]
+
+
 def test_alone_a_task_takes_no_spans_from_one_that_is_left_out() -> None:
     base = {"tasks": {"spans": {"kind": "spans"}, "links": {"kind": "relations", "spans_from": "spans"}, "x": {}}}
     configs = dict(each_and_all(base))
@@ -309,6 +326,12 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"axes": {f"training.{one}": list(range(30)) for one in "ab"}},
         ["axes: make 900 variants; 500 are allowed"],
     ),
+    "together and apart": ({"together": True, "apart": True}, ["together: makes variants of its own"]),
+    "a fault of a variant that is apart": (
+        {"apart": True, "variants": {"a": {}, "b": {"training.epoch": 3}}},
+        ["variants.b.training.epoch: unknown key; did you mean 'epochs'?"],
+    ),
+    "a base without tasks, apart": ({"apart": True, "base": {"tasks": 3}}, ["base.tasks: "]),
     "together with variants": ({"together": True, "variants": {"a": {}}}, ["together: makes variants of its own"]),
     "a great equivalence": ({"equivalence": 1.0}, ["equivalence: input should be less than 1"]),
     "other rows to answer": (

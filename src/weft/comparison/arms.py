@@ -13,7 +13,7 @@ from typing import Any
 from weft.comparison.grid import Grid
 from weft.comparison.merge import merge, nest, set_twice
 from weft.comparison.names import LONGEST_NAME, axis_labels, is_name, shown_name
-from weft.comparison.together import columns_of, each_and_all
+from weft.comparison.together import columns_of, each_alone, each_and_all
 from weft.config.document import parse_experiment
 from weft.config.experiment import Experiment
 from weft.errors import ConfigError, Fault
@@ -35,6 +35,7 @@ class Arm:
     name: str
     place: str  # the dotted path by which faults name it
     document: dict[str, Any]
+    variant: str = ""  # that it belongs to, where each task has an arm of its own
 
     @property
     def folder(self) -> str:
@@ -69,13 +70,14 @@ def make_arms(grid: Grid) -> list[Arm]:
     """Every config of the grid, right or wrong; raises ConfigError where it cannot be said which there are."""
     base = own_keys(grid.base)
     if grid.together:
-        if grid.variants or grid.axes:
-            raise ConfigError(Fault("together", "makes variants of its own; remove it, or variants and axes"))
+        if grid.variants or grid.axes or grid.apart:
+            raise ConfigError(Fault("together", "makes variants of its own; remove it, or variants, axes and apart"))
         return [Arm(name, f"together ({name})", document) for name, document in each_and_all(base)]
     count = max(len(grid.variants), 1) * prod(map(len, grid.axes.values()))
     if count > _MOST_ARMS:
         raise ConfigError(Fault("axes", f"make {count:,} variants; {_MOST_ARMS} are allowed"))
-    return list(_varied(base, grid))
+    arms = list(_varied(base, grid))
+    return [part for arm in arms for part in _apart(arm)] if grid.apart else arms
 
 
 def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +90,21 @@ def make_columns(grid: Grid, arms: Mapping[str, Experiment]) -> list[Column]:
     tasks = list(dict.fromkeys(task for experiment in arms.values() for task in experiment.tasks))
     if grid.together:
         return [Column(task, variant, arm) for task in tasks for variant, arm in columns_of(task, tasks)]
-    return [Column(task, name, name) for task in tasks for name, experiment in arms.items() if task in experiment.tasks]
+    variants = {arm.name: arm.variant or arm.name for arm in make_arms(grid)}
+    return [
+        Column(task, variants[name], name)
+        for task in tasks
+        for name, experiment in arms.items()
+        if task in experiment.tasks
+    ]
+
+
+def _apart(arm: Arm) -> list[Arm]:
+    """An arm for each task of a variant."""
+    return [
+        Arm(f"{arm.name} - {task}" if task else arm.name, arm.place, document, arm.name)
+        for task, document in each_alone(arm.document)
+    ]
 
 
 def _varied(base: dict[str, Any], grid: Grid) -> Iterator[Arm]:

@@ -81,6 +81,8 @@ class Grid(Spec):
     """Dotted keys with the values to try: every combination is a variant, the first values what it is held against."""
     together: bool = False
     """Instead of variants: each task alone, every pair, and all together."""
+    apart: bool = False
+    """Every task is trained by itself, so that one table shows the variants on several data sets."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] = 8  # type: ignore[assignment]
     """How many, or which; 8 can decide up to 6 comparisons."""
     sizes: Annotated[tuple[int | None, ...], BeforeValidator(_sizes)] = ()

@@ -18,7 +18,17 @@ def each_and_all(base: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
         raise ConfigError(Fault("together", "needs a base with at least two tasks"))
     sizes = dict.fromkeys((1, 2, len(tasks)))
     for names in (names for size in sizes for names in combinations(tasks, size)):
-        yield _joint_name(names, list(tasks)), _only(base, names)
+        yield _joint_name(names, list(tasks)), only(base, names)
+
+
+def each_alone(base: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tasks of a config, each with the config of that task alone; the whole under no name where it has none."""
+    tasks = base.get("tasks")
+    if not isinstance(tasks, Mapping):  # what is wrong with it is said where it is read
+        yield "", dict(base)
+        return
+    for name in tasks:
+        yield name, only(base, [name])
 
 
 def _joint_name(names: Sequence[str], tasks: Sequence[str]) -> str:
@@ -27,7 +37,7 @@ def _joint_name(names: Sequence[str], tasks: Sequence[str]) -> str:
     return " + ".join(names) if len(names) > 1 else f"{names[0]} {ALONE}"
 
 
-def _only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The config of some of the tasks: phases, keywords and choice without the others."""
     document = {**base, "tasks": {name: _task_of(base["tasks"][name], names) for name in names}}
     phases = base.get("phases")
