@@ -11,19 +11,14 @@ from weft.tokenization.examples import TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
 
 
-class TextTask(Task):
-    """A kind that reads one text per row."""
+class OneTextTask(Task):
+    """A kind that reads one text per row, whatever it answers."""
 
     text: str = "text"
     """Column of the text."""
-    label: str = "label"
-    """Column of the answer."""
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return (self.text,)
-
-    def gold_column(self, header: Collection[str] = ()) -> str:
-        return self.label
 
     def encode(self, inputs: Sequence[Input], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
         texts = [input.texts[0] for input in inputs]
@@ -35,3 +30,13 @@ class TextTask(Task):
 
     def feature_size(self, width: int) -> int:
         return width
+
+
+class TextTask(OneTextTask):
+    """A kind that reads one text per row and answers with what stands in the column `label`."""
+
+    label: str = "label"
+    """Column of the answer."""
+
+    def gold_column(self, header: Collection[str] = ()) -> str:
+        return self.label
