@@ -14,6 +14,7 @@ import tomli_w
 import torch
 
 from weft.checkpoints.masked_head import write_masked_model
+from weft.checks.tokens import cut_notes
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
@@ -165,8 +166,8 @@ class Run:
             self.data, self.network = prepared.complete()
             self.experiment = experiment = prepared.experiment
             self.reasons = prepared.reasons
-            for reason in self.reasons:
-                callback.note(reason)
+            for note in (*self.reasons, *cut_notes(prepared)):
+                callback.note(note)
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
                 name: hidden_names(experiment.tasks[name].target().fit([row.gold for row in splits["train"].rows]))
