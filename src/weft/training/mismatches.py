@@ -55,7 +55,10 @@ def check_without_rows(tasks: Mapping[str, Task], faults: Faults) -> None:
         elif task.head.share is not None:
             faults.add(f"{place}.head.share", f"{why}, so its head is that of its own labels; leave it out")
         if task.dev is not None:
-            faults.add(f"{place}.dev", f"{why}, so nothing is chosen by dev rows; to measure on them, name them test")
+            faults.add(
+                f"{place}.dev",
+                f"{why}, so nothing is chosen by dev rows; to measure on them, name them test; or name train",
+            )
         for option in ("loss", "fraction", "limit"):
             if getattr(task, option) is not None:
                 faults.add(f"{place}.{option}", f"does nothing here: {why}; leave it out, or name train")
