@@ -534,6 +534,6 @@ def test_the_parameters_that_learn_are_those_of_the_phase_that_trains_most(place
     network.requires_grad_(False)
     every = sum(p.numel() for p in network.parameters())
     encoder = sum(p.numel() for p in network.encoder.parameters())
-    assert count_trainable(network, ["all", 0]) == every
-    assert count_trainable(network, [0]) == every - encoder
+    assert count_trainable(network, ["all", 0], network.tasks) == every
+    assert count_trainable(network, [0], network.tasks) == every - encoder
     assert not any(p.requires_grad for p in network.parameters())

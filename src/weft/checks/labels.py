@@ -33,6 +33,8 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
     """Labels that dominate, are rare, cannot be learned or measured, or were never seen in training."""
     train, target = parts.get("train"), task.target()
     counts = Counter(labels_of(target, train.rows)) if train is not None else Counter()
+    if task.without_rows:
+        yield from _unmeasurable(target, parts, frozenset(target.labels), Counter(target.labels))
     if train is None or not train.complete or not counts:
         return
     if not has_labels(task, train.rows):
@@ -47,9 +49,15 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
         if label not in counts:
             yield Finding("warning", f"tasks.{name}.labels", f"{label!r} has no training row")
     yield from _scarce(train, labels_of(target, train.rows), names, counts, LEARNABLE, "to learn")
+    yield from _unmeasurable(target, parts, names, counts)
+
+
+def _unmeasurable(
+    target: Target, parts: Mapping[str, Part], names: Collection[str], known: Counter[str]
+) -> Iterator[Finding]:
     for part in (parts[split] for split in ("dev", "test") if split in parts):
         if part.rows and part.complete:
-            yield from _scarce(part, labels_of(target, part.rows), names, counts, MEASURABLE, "to measure")
+            yield from _scarce(part, labels_of(target, part.rows), names, known, MEASURABLE, "to measure")
 
 
 def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Finding]:

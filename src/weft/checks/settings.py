@@ -26,13 +26,26 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
             message = f"{rate:g} will ruin the encoder; 1e-5 to 1e-4 suit it (`head_learning_rate` may be higher)"
             yield Finding("warning", f"{place}.learning_rate", message)
     for name, task in experiment.tasks.items():
-        if experiment.conditioning.reads_first_token and task.pooling and not task.pooling.first_token:
+        read_otherwise = task.pooling and not task.pooling.first_token and not task.without_rows
+        if experiment.conditioning.reads_first_token and read_otherwise:
             message = (
                 "label attention feeds the first token, which this pooling dilutes; leave `pooling` out, or use cls"
             )
             yield Finding("warning", f"tasks.{name}.pooling", message)
-        if experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
+        if task.without_rows:
+            yield from _find_without_rows(name, task)
+        elif experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
             yield Finding("warning", f"tasks.{name}", "no phase trains this task")
+    if experiment.phases and not experiment.learned:
+        yield Finding("warning", "phases", "no task has training rows, so there is nothing to learn in them")
+
+
+def _find_without_rows(name: str, task: Task) -> Iterator[Finding]:
+    """What it means that there are no training rows."""
+    message = "no training rows: it answers by the words of its labels alone, calibrated on nothing"
+    yield Finding("note", f"tasks.{name}", message)
+    if task.test is None:
+        yield Finding("warning", f"tasks.{name}.test", "how far the words of labels go is not measured; name a file")
 
 
 def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None) -> Iterator[Finding]:

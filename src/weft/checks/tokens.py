@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from weft.checks.findings import Finding, Part
+from weft.checks.findings import Finding, Part, share
 from weft.data.records import Example, Input
 from weft.errors import ConfigError
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
+from weft.training.prepare import PreparedRun
+from weft.training.reading import Origin, SplitRows
 
 CUT = 0.05  # share of texts over the token limit from which it is a likely mistake
 _CHUNK = 2048  # rows tokenized at once
@@ -24,7 +26,7 @@ def find_odd_tokens(
     if task.max_length is not None and task.max_length > limit:
         message = f"{task.max_length} is more than the encoder takes, so {limit} holds"
         yield Finding("warning", f"tasks.{name}.max_length", message)
-    for part in parts.values():
+    for part in (*parts.values(), *label_part(name, task).values()):
         try:
             cut, problems = _read_part(task, part, tokenizer, limit)
         except ConfigError:  # no room for text, which preparing has found
@@ -35,7 +37,36 @@ def find_odd_tokens(
             yield from part.count("warning", sorted(problems[message]), f"rows {message}")
 
 
-def _read_part(task: Task, part: Part, tokenizer: Tokenizer, limit: int) -> tuple[list[int], Mapping[str, set[int]]]:
+def cut_notes(prepared: PreparedRun) -> Iterator[str]:
+    """A line for each task with texts over the limit: how many of each split. What `find_odd_tokens` counts, too."""
+    for name, parts in prepared.rows.parts.items():
+        task, limit = prepared.experiment.tasks[name], prepared.max_length(name)
+        assert prepared.source is not None
+        assert limit is not None
+        read = {**parts, **label_part(name, task)}
+        cut = {split: _read_part(task, part, prepared.source.tokenizer, limit)[0] for split, part in read.items()}
+        counts = [f"{split} {share(len(lines), len(read[split].rows))}" for split, lines in cut.items() if lines]
+        if counts:
+            over = f"texts over the limit of {limit} tokens are cut ({task.truncation!r} stays)"
+            yield f"{name}: {over}: {', '.join(counts)}"
+
+
+def label_part(name: str, task: Task) -> dict[str, Part]:
+    """What a task without rows reads of its labels, as a split of its own; none for other tasks."""
+    if not task.without_rows:
+        return {}
+    try:
+        texts = task.label_texts()
+    except ConfigError:  # labels that preparing has found
+        return {}
+    path = f"tasks.{name}.labels"
+    rows = [Example((text,), label, number) for number, (label, text) in enumerate(texts.items(), 1)]
+    return {"labels": Part(path, Origin(path), rows)}
+
+
+def _read_part(
+    task: Task, part: SplitRows, tokenizer: Tokenizer, limit: int
+) -> tuple[list[int], Mapping[str, set[int]]]:
     """The lines of rows that are cut, and those of other problems by what they are."""
     cut, problems, target = list[int](), defaultdict[str, set[int]](set), task.target()
     for start in range(0, len(part.rows), _CHUNK):

@@ -52,7 +52,8 @@ def limit_rows(document: dict[str, Any], size: int | None) -> dict[str, Any]:
     if size is None:
         return document
     tasks = parse_experiment(document).tasks
-    limits = {name: {"limit": min(size, task.limit or size)} for name, task in tasks.items() if task.format is None}
+    labelled = {name: task for name, task in tasks.items() if task.format is None and not task.without_rows}
+    limits = {name: {"limit": min(size, task.limit or size)} for name, task in labelled.items()}
     limited: dict[str, Any] = merge(document, {"tasks": limits})
     return limited
 

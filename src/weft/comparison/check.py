@@ -21,6 +21,7 @@ from weft.training.shared import Shared
 from weft.training.task_data import Fold, read_task_data
 
 _NEEDS_ROWS = "needs rows that all runs answer and none learns from: name a test file, or set `folds` of the grid"
+_NO_ROWS = "there are no training rows to deal into folds: name a test file, and leave out `folds` of the grid"
 
 CheckedArms = dict[str, tuple[Arm, Experiment]]  # those that could be read, by name
 
@@ -37,6 +38,9 @@ def check_compared(arms: CheckedArms, folds: int | None, faults: GridFaults) -> 
     for arm, experiment in arms.values():
         for name, task in experiment.tasks.items():
             if task.format is not None:
+                continue
+            if task.without_rows and (folds is not None or task.test is None):
+                faults.add_to(arm, Fault(f"tasks.{name}.test", _NO_ROWS))
                 continue
             if folds is not None and task.test is not None:
                 faults.add_to(arm, Fault(f"tasks.{name}.test", "is not read with `folds`; remove one of them"))

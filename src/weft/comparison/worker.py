@@ -12,7 +12,7 @@ from weft.comparison.store import RunResult
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.file import OUTCOMES, read_outcomes
 from weft.model.devices import Device
-from weft.reports.record import RunRecord, read_record
+from weft.reports.record import BestRecord, RunRecord, read_record
 from weft.training.folder import RunFolder
 from weft.training.progress import Callback
 from weft.training.run import train_one_of_many
@@ -77,7 +77,7 @@ def result_of(record: RunRecord) -> RunResult:
         seconds=record.seconds or 0.0,
         parameters=record.added_parameters or 0,
         trained_parameters=record.trained_parameters or 0,
-        dev=record.best["overall"].value or 0.0,
+        dev=record.best.get("overall", BestRecord()).value or 0.0,  # of a run that learned nothing, too
         reported_on={name: task.reported_on for name, task in record.tasks.items()},
         scores={name: dict(task.result.measures.scores) for name, task in record.tasks.items()},
         baselines={name: dict(task.result.baselines) for name, task in record.tasks.items()},

@@ -14,6 +14,8 @@ _ROWS = 32  # of a batch whose size is given in tokens
 
 def expand(experiment: Experiment, tasks: Mapping[str, TaskFacts]) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment with phases and settings of training that its preset gives, and why, a line each."""
+    if not experiment.learned:
+        return experiment, ("no task has training rows: the encoder stays as it is",)
     training = experiment.training
     facts = Facts(
         tasks=tasks,

@@ -43,6 +43,11 @@ def _plain_name(name: str) -> str:
     return name
 
 
+def _settle(task: Task) -> Task:
+    """A task without rows as it will be, so that a config that is written down says so."""
+    return task.settled(0) if task.without_rows else task
+
+
 def _one_or_several(value: Any) -> Any:
     return {"kind": "combined", "methods": value} if isinstance(value, list | tuple) else value
 
@@ -181,7 +186,9 @@ class Experiment(Spec):
     encoder: EncoderChoice = EncoderChoice()
     conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
     """A method, or a list of them."""
-    tasks: Annotated[dict[Annotated[str, AfterValidator(_plain_name)], Task], Field(min_length=1)]
+    tasks: Annotated[
+        dict[Annotated[str, AfterValidator(_plain_name)], Annotated[Task, AfterValidator(_settle)]], Field(min_length=1)
+    ]
     sampling: Sampler = RoundRobin()
     preset: Preset = Auto()
     """How to learn where neither phases nor settings of training say."""
@@ -197,12 +204,22 @@ class Experiment(Spec):
         unknown = [repr(name) + nearest(name, self.tasks) for name in dict.fromkeys(wanted) if name not in self.tasks]
         if unknown:
             raise ValueError(f"there is no task {', '.join(unknown)}; the tasks are: {', '.join(self.tasks)}")
+        if idle := [repr(name) for name in dict.fromkeys(wanted) if name not in self.learned]:
+            raise ValueError(
+                f"the task {', '.join(idle)} has no training rows, so it learns in no phase, and nothing can be chosen "
+                "by it: take it out of phases and training.choose_by, or name its file of training rows (train)"
+            )
         return self
 
     @property
+    def learned(self) -> tuple[str, ...]:
+        """The tasks that learn; the others have no rows, and answer by the words of their labels."""
+        return tuple(name for name, task in self.tasks.items() if not task.without_rows)
+
+    @property
     def stretches(self) -> tuple[Phase, ...]:
-        """The phases, or the single one that there is without any."""
-        return self.phases or (Phase(),)
+        """The phases, or the single one that there is without any; none where nothing learns."""
+        return (self.phases or (Phase(),)) if self.learned else ()
 
     @property
     def trained_layers(self) -> tuple[TrainLayers, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -23,10 +23,12 @@ from weft.model.inputs import FLAGS
 from weft.model.model import Model
 from weft.model.network import Network
 from weft.spec import describe
+from weft.tasks import Task
 from weft.tasks.classification import Classification
 from weft.tensors import States, batches_by_length
 from weft.tokenization.cache import SharedTokenizer
 from weft.tokenization.examples import TokenizedExample
+from weft.tokenization.tokenizer import Tokenizer
 
 RESERVED = ("overall", *FLAGS)  # what a task cannot be called, in a config neither
 _BATCH_TOKENS = 4096
@@ -71,15 +73,17 @@ def zero_shot(
     with Blank():  # nothing is left blank: the head is all there is beside the encoder
         network = Network(source.encoder, source.tokenizer, {task: kind}, {task: kind.target().fit([])})
     network.to(next(source.encoder.parameters()).device)
-    begin_with_words(network, task, texts)
+    if cut := begin_with_words(network, task, texts):
+        notice = truncation_notice(cut, len(texts), network.max_length(task))
+        warnings.warn(f"of the labels' descriptions, {notice}", TruncationWarning, stacklevel=2)
     return Model(network)
 
 
-def begin_with_words(network: Network, task: str, texts: Mapping[str, str]) -> None:
+def begin_with_words(network: Network, task: str, texts: Mapping[str, str]) -> int:
     """Let the cosine head of a task begin with what the task itself reads in the text of each of its labels.
 
-    Raises ConfigError for a head without a direction per label, and for labels in which there is nothing to read or
-    that read the same. Warns where a text is longer than the task reads.
+    Returns how many of these are longer than the task reads. Raises ConfigError for a head without a direction per
+    label, and for labels in which there is nothing to read or that read the same.
     """
     head, labels = network.heads[network.head_of(task)], network.targets[task].labels
     if not isinstance(head, CosineHead) or len(head.weight) != len(labels):
@@ -88,12 +92,19 @@ def begin_with_words(network: Network, task: str, texts: Mapping[str, str]) -> N
             "score per label"
         )
     read = [texts[label] for label in labels]
-    tokenized = network.encode(task, [Input((text,)) for text in read])
-    _check_readable(network, read, tokenized)
-    if cut := sum(example.dropped > 0 for example in tokenized):
-        notice = truncation_notice(cut, len(labels), network.max_length(task))
-        warnings.warn(f"of the labels' descriptions, {notice}", TruncationWarning, stacklevel=3)
+    tokenized = encode_labels(network.tasks[task], read, network.tokenizer, network.max_length(task))
     head.begin(features_of(network, task, tokenized))
+    return sum(example.dropped > 0 for example in tokenized)
+
+
+def encode_labels(task: Task, texts: Sequence[str], tokenizer: Tokenizer, max_length: int) -> list[TokenizedExample]:
+    """What a task reads in the text of each label.
+
+    Raises ConfigError for labels in which there is nothing to read or that read the same.
+    """
+    tokenized = task.encode([Input((text,)) for text in texts], tokenizer, max_length)
+    _check_readable(texts, tokenized, SharedTokenizer(tokenizer))
+    return tokenized
 
 
 @torch.no_grad()
@@ -123,8 +134,7 @@ def uncalibrated_note(network: Network) -> str | None:
     )
 
 
-def _check_readable(network: Network, texts: list[str], tokenized: list[TokenizedExample]) -> None:
-    tokenizer = SharedTokenizer(network.tokenizer)
+def _check_readable(texts: Sequence[str], tokenized: Sequence[TokenizedExample], tokenizer: SharedTokenizer) -> None:
     faults = [f"label {n} has nothing to read" for n, text in enumerate(texts, 1) if not tokenizer.has_tokens(text)]
     first: dict[bytes, int] = {}
     for number, example in enumerate(tokenized, 1):

@@ -59,13 +59,15 @@ def _about(record: RunRecord) -> str:
     size = f" ({encoder.parameters / 1e6:.1f} million weights)" if encoder.parameters else ""
     count = "one task" if len(record.tasks) == 1 else f"{len(record.tasks)} tasks"
     version = f" {record.weft}" if record.weft else ""
-    return f"A weft{version} model: {base}{size}, trained for {count}."
+    learned = "for" if all(task.without_rows for task in record.tasks.values()) else "trained for"
+    return f"A weft{version} model: {base}{size}, {learned} {count}."
 
 
 def _task(task: TaskRecord) -> str:
     labels = task.labels
     names = f"; {len(labels)} labels: {', '.join(map(code, labels))}" if labels else ""
-    return f"- {code(task.name)}: {task.kind.replace('_', ' ')}{names}"
+    words = "; by the words of its labels alone, calibrated on nothing" if task.without_rows else ""
+    return f"- {code(task.name)}: {task.kind.replace('_', ' ')}{names}{words}"
 
 
 def _results(tasks: Sequence[TaskRecord]) -> str:

@@ -124,6 +124,11 @@ class TaskRecord(RecordPart):
         return bool(self.samples) or any(section.holds_texts for section in self.sections)
 
     @property
+    def without_rows(self) -> bool:
+        """Whether it learned from no row, and answers by the words of its labels alone."""
+        return self.rows.get("train") == 0
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels it may give, none where it gives no labels."""
         return next((section.classes_shown for section in self.sections if section.classes_shown), ())

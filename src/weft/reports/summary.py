@@ -18,7 +18,7 @@ def verdict(record: RunRecord) -> list[str]:
     tasks = list(record.tasks.values())
     if not tasks:
         return ["No task was measured."]
-    return [*_summary(tasks), *_perplexities(tasks), *_cautions(tasks), *_advice(record)]
+    return [*_summary(tasks), *_perplexities(tasks), *_by_words(tasks), *_cautions(tasks), *_advice(record)]
 
 
 def baseline_names(tasks: Iterable[TaskRecord]) -> str:
@@ -50,8 +50,8 @@ def listed(names: Iterable[str], most: int = 6) -> str:
 
 
 def _summary(tasks: Sequence[TaskRecord]) -> list[str]:
-    tasks = [task for task in tasks if task.perplexities is None and task.result.rows]
-    if not tasks:  # nothing without an encoder tells masked words
+    tasks = [task for task in tasks if task.perplexities is None and task.result.rows and not task.without_rows]
+    if not tasks:  # nothing without an encoder tells masked words, or answers by the words of labels
         return []
     parts = {task.reported_on for task in tasks}
     where = f"On the {parts.pop()} rows" if len(parts) == 1 else "On rows not trained on"
@@ -85,9 +85,21 @@ def _perplexities(tasks: Iterable[TaskRecord]) -> list[str]:
     return sentences
 
 
+def _by_words(tasks: Iterable[TaskRecord]) -> list[str]:
+    sentences = []
+    for task in (task for task in tasks if task.without_rows):
+        on, reached = f"on the {task.reported_on} rows", f"{number(task.value)} ({interval_in_words(task.interval)})"
+        measured = f": {task.chosen} {reached} {on}" if task.result.rows else ", and was not measured; name a test file"
+        sentences.append(
+            f"{task.name} learned from no row and answers by the words of its labels{measured}. Its confidence is"
+            " calibrated on nothing."
+        )
+    return sentences
+
+
 def _cautions(tasks: Sequence[TaskRecord]) -> list[str]:
     sentences = [sentence for task in tasks for sentence in _cautions_of(task)]
-    if unmeasured := [task.name for task in tasks if not task.result.rows]:
+    if unmeasured := [task.name for task in tasks if not task.result.rows and not task.without_rows]:
         sentences.append(
             f"{listed(unmeasured)} {_verb(unmeasured, 'was', 'were')} not measured: there is no test file, and all rows"
             " were needed to learn from. Name a test file, or measure it on folds with weft compare: a grid of"

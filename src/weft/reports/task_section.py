@@ -72,6 +72,7 @@ def _metrics(task: TaskRecord) -> str:
 def _calibration(task: TaskRecord, section: Calibration, looks: Mapping[str, Look]) -> str:
     error = "" if section.error is None else f"Expected calibration error {number(section.error)}. "
     where = "Fitted to these rows: expect more on others. " if task.fitted_here else ""
+    where = "Calibrated on nothing: no row was learned from. " if task.without_rows else where
     note = f"{error}{where}On the diagonal, confidence equals accuracy; larger discs hold more rows."
     chart = reliability_diagram(section.bins, f"Confidence against accuracy of {task.name}")
     return f'<div class="dial">{figure("Calibration", chart, note)}</div>'

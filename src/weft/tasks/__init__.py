@@ -286,6 +286,23 @@ class Task(TaskFiles, root=True):
         """Whether its two texts are token rows of their own."""
         return False
 
+    @property
+    def without_rows(self) -> bool:
+        """Whether it learns from no row, and answers by the words of its labels alone.
+
+        Asked of a task of a config; what a trained model knows of a task does not say where its rows came from.
+        """
+        return False
+
+    @property
+    def rows_remedy(self) -> str:
+        """What to do where it has neither training rows nor a way to do without them."""
+        return "name a file"
+
+    def label_texts(self) -> dict[str, str]:
+        """What is read of each label, for kinds that can do without rows; raises ConfigError where that cannot be."""
+        return {}
+
     def settled(self, rows: int) -> Self:
         """The task with every choice made that it leaves to how many rows it learns from."""
         return self

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
+from pydantic import model_validator
+
+from weft.data.label_words import label_texts
+from weft.heads.cosine import Cosine
+from weft.pooling.mean import Mean
+from weft.spec import describe
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
@@ -16,15 +23,47 @@ class Classification(TextTask):
 
     A cell with several labels is a JSON list, or one text with `separator` between the labels. A blank cell means that
     the row has no answer for this task; a lone separator, or an empty list, that no label applies.
+
+    Without training rows, it answers with the label of `labels` whose words are nearest to the text.
     """
 
     kind: Literal["classification"] = "classification"
     multilabel: bool = False
     separator: str = "|"
     labels: tuple[str, ...] | None = None
-    """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
+    """All labels in order; those that occur in training by default. `ordinal` losses need the order.
+
+    A table names and describes them: {refund = "The customer wants money back."}.
+    """
+    descriptions: dict[str, str] | None = None
+    """What `labels` mean, by label, as a table of `labels` says it: read instead of a label's name where there are no
+    training rows. Words that could stand in the texts do best."""
     costs: CostsOption | None = None
     """What wrong answers cost, by the true label and the one answered, e.g. {urgent = {non-urgent = 20}}; others 1."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_table(cls, data: Any) -> Any:
+        """A table of labels as their names and what each means."""
+        labels = data.get("labels") if isinstance(data, Mapping) else None
+        if not isinstance(labels, Mapping):
+            return data
+        if data.get("descriptions") is not None:
+            raise ValueError("labels are described twice, by their table and by descriptions; leave one of them out")
+        wrong = [label for label, text in labels.items() if not isinstance(text, str)]
+        if wrong:
+            received = describe(labels[wrong[0]])
+            raise ValueError(f'labels is a table of NAME = "what it means", in words; received {received} for one')
+        return {**data, "labels": list(labels), "descriptions": {name: text for name, text in labels.items() if text}}
+
+    @model_validator(mode="after")
+    def _describes_labels(self) -> Self:
+        if unknown := [name for name in self.descriptions or {} if name not in (self.labels or ())]:
+            raise ValueError(
+                f"descriptions is about {len(unknown)} that labels does not name; describe labels in one table: "
+                'labels = {NAME = "what it means"}'
+            )
+        return self
 
     @classmethod
     def variants(cls) -> list[dict[str, Any]]:
@@ -33,6 +72,30 @@ class Classification(TextTask):
     def idle_options(self) -> dict[str, str]:
         several = {"costs": "every label is decided by itself; leave it out, or leave out multilabel"}
         return super().idle_options() | (several if self.multilabel else {})
+
+    @property
+    def without_rows(self) -> bool:
+        return self.train is None and not self.multilabel and len(self.labels or ()) > 1
+
+    @property
+    def rows_remedy(self) -> str:
+        alone = "" if self.multilabel else "; or name its labels, two or more, and it answers by their words alone"
+        return super().rows_remedy + alone
+
+    def label_texts(self) -> dict[str, str]:
+        described = self.descriptions or {}
+        texts = label_texts((name, described.get(name)) for name in self.labels or ())
+        return dict(zip(self.labels or (), texts.values(), strict=True))  # by the names as they are written
+
+    def settled(self, rows: int) -> Self:
+        """Without rows, labels are compared with texts by angle, in the mean of the tokens, where nothing else is set.
+
+        The first token, which conditioning methods feed, has learned nothing there.
+        """
+        if rows:
+            return self
+        own = {"head": Cosine(), "pooling": Mean()}
+        return self.model_copy(update={name: part for name, part in own.items() if name not in self.model_fields_set})
 
     def target(self) -> Target:
         if self.multilabel:

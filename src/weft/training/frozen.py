@@ -166,7 +166,7 @@ class Freezing:
 
     def in_all_phases(self) -> FrozenLayers | None:
         """The layers that are as they were loaded, whichever epoch was the best."""
-        return self._loaded(min(self.depths))
+        return self._loaded(min(self.depths)) if self.depths else self.whole()
 
     def whole(self) -> FrozenLayers | None:
         """All layers, as they were loaded."""

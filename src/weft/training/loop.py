@@ -89,6 +89,8 @@ class Loop:
                     self.state.start_phase()
         finally:
             self.callback.end()
+        if not self.plans:  # nothing to learn
+            self.best.kept.put(self.network, "overall")
         return self.state
 
     def _run_phase(self, phase: PhaseRun, tensors: Mapping[str, Tensor] | None) -> None:

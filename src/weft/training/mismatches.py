@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from weft.config.experiment import Experiment
 from weft.errors import ConfigError
+from weft.heads.cosine import Cosine
 from weft.losses import Loss
 from weft.model.network import loss_of
 from weft.targets import FittedTarget, Target
@@ -42,9 +43,30 @@ def _misnamed(name: str, target: Target, fitted: FittedTarget | None, faults: Fa
     return list(target.find_misnamed(counts))
 
 
+def check_without_rows(tasks: Mapping[str, Task], faults: Faults) -> None:
+    """Note what tasks without training rows cannot have: another head, and all that only matters to learn."""
+    for name, task in tasks.items():
+        if not task.without_rows:
+            continue
+        place, why = f"tasks.{name}", "there are no training rows"
+        if not isinstance(task.head, Cosine):
+            kind = task.head.to_dict()["kind"]
+            faults.add(f"{place}.head", f"{why}, so it must be 'cosine', not {kind!r}; leave it out, or name train")
+        elif task.head.share is not None:
+            faults.add(f"{place}.head.share", f"{why}, so its head is that of its own labels; leave it out")
+        if task.dev is not None:
+            faults.add(
+                f"{place}.dev",
+                f"{why}, so nothing is chosen by dev rows; to measure on them, name them test; or name train",
+            )
+        for option in ("loss", "fraction", "limit"):
+            if getattr(task, option) is not None:
+                faults.add(f"{place}.{option}", f"does nothing here: {why}; leave it out, or name train")
+
+
 def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], faults: Faults) -> None:
     """Note phases that fit heads which cannot be fitted at once, or that learn by a loss which suits no task."""
-    tasks = {name: experiment.tasks[name] for name in targets}
+    tasks = {name: experiment.tasks[name] for name in experiment.learned if name in targets}
     can = [name for name, task in tasks.items() if can_be_fitted(task, targets[name])]
     for number, phase in enumerate(experiment.phases):
         named = [name for name in (phase.tasks or tasks) if name in tasks]

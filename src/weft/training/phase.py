@@ -207,13 +207,15 @@ def set_trainable(network: Network, layers: TrainLayers) -> None:
         block.requires_grad_(True)
 
 
-def count_trainable(network: Network, layers: Iterable[TrainLayers]) -> int:
-    """How many parameters learn where most of the encoder's do; it is left to train as it did before."""
+def count_trainable(network: Network, layers: Iterable[TrainLayers], tasks: Iterable[str]) -> int:
+    """How many parameters learn from these tasks where most of the encoder's do; it is left to train as before."""
+    learned = frozenset(tasks)
     before = {name: parameter.requires_grad for name, parameter in network.named_parameters()}
     counts = []
     for choice in layers:
         set_trainable(network, choice)
-        counts.append(sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad))
+        trained = ((name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad)
+        counts.append(sum(parameter.numel() for name, parameter in trained if network.tasks_of(name) & learned))
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(before[name])
-    return max(counts)
+    return max(counts, default=0)

@@ -64,7 +64,7 @@ def plan_phases(experiment: Experiment, batches: Sequence[Mapping[Together, int]
 
 def _plan(phase: Phase, experiment: Experiment, batches: Mapping[Together, int], layers: TrainLayers) -> PhasePlan:
     settings = experiment.training
-    tasks = phase.tasks or tuple(experiment.tasks)
+    tasks = phase.tasks or experiment.learned
     rate = phase.learning_rate or settings.learning_rate
     assert rate is not None, "presets give what a config leaves out"
     one_of_each = len(tasks) if settings.conflict == "pcgrad" else 1

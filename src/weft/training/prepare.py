@@ -30,12 +30,13 @@ from weft.errors import ConfigError, DataError
 from weft.model.devices import Device, choose_device, half_precision_fault
 from weft.model.embed import TextEncoder, load_encoder
 from weft.model.network import Network, network_shape
+from weft.model.zero_shot import encode_labels
 from weft.targets import FittedTarget
 from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.facts import task_facts
 from weft.training.faults import Faults
-from weft.training.mismatches import check_heads, check_losses, check_phases, check_sources
+from weft.training.mismatches import check_heads, check_losses, check_phases, check_sources, check_without_rows
 from weft.training.reading import read_files
 from weft.training.shared import Shared
 from weft.training.task_data import Fold, TaskData, read_task_data
@@ -57,7 +58,9 @@ class PreparedRun:
     source: TextEncoder | None
     rows: TaskData
     data: dict[str, Splits] = field(default_factory=dict)  # of every task that can be read
-    targets: dict[str, FittedTarget] = field(default_factory=dict)  # of every task with rows to learn from
+    targets: dict[str, FittedTarget] = field(
+        default_factory=dict
+    )  # of every task with rows to learn from, or without need of them
     unread: list[str] = field(default_factory=list)  # tasks whose raw text is too long to be read only to check it
     network: Network | None = None
     reasons: tuple[str, ...] = ()  # why it will learn as it does, as far as a preset has chosen
@@ -122,9 +125,13 @@ def prepare_with(
     rows = read_task_data(labelled, base, experiment.seed, faults, fold=fold, read=read)
     experiment = experiment.model_copy(update={"tasks": _settled(experiment.tasks, rows)})
     prepared = PreparedRun(experiment, base, faults, source, rows)
-    prepared.data |= {name: rows.splits(name) for name in labelled if rows.parts[name]}
+    prepared.data |= {
+        name: rows.splits(name) for name, task in labelled.items() if rows.parts[name] or task.without_rows
+    }
     check_sources(experiment.tasks, faults)
+    check_without_rows(experiment.tasks, faults)
     _check_lengths(prepared)
+    _check_label_texts(prepared)
     for name, task in corpora.items():
         _check_corpus(prepared, name, task)
     _fit_targets(prepared)
@@ -208,6 +215,16 @@ def _check_lengths(prepared: PreparedRun) -> None:
                 prepared.experiment.tasks[name].encode([row], prepared.source.tokenizer, limit)
 
 
+def _check_label_texts(prepared: PreparedRun) -> None:
+    """Note labels by whose words nothing can be answered, for tasks that have nothing else."""
+    for name, task in prepared.experiment.tasks.items():
+        if task.without_rows:
+            with prepared.faults.catch(f"tasks.{name}.labels"):
+                texts, limit = task.label_texts(), prepared.max_length(name)
+                if prepared.source is not None and limit is not None:
+                    encode_labels(task, list(texts.values()), prepared.source.tokenizer, limit)
+
+
 def _load_corpora(
     prepared: PreparedRun, corpora: Mapping[str, Task], cache: Path | None, progress: Callable[[int], None]
 ) -> None:
@@ -252,11 +269,11 @@ def _size(task: Task, base: Path) -> int:
 
 
 def _fit_targets(prepared: PreparedRun) -> None:
-    """Fit every target that has rows to be fitted to, and note losses and metrics that do not suit."""
+    """Fit every target that has rows to be fitted to, or needs none, and note losses and metrics that do not suit."""
     for name, task in prepared.experiment.tasks.items():
         parts = prepared.rows.parts.get(name)
         golds = [row.gold for row in parts["train"].rows] if parts and "train" in parts else []
-        if golds or parts is None:  # raw text has none to be fitted to
+        if golds or parts is None or task.without_rows:  # raw text has none to be fitted to
             prepared.targets[name] = task.target().fit(golds)
     check_losses(prepared.experiment.tasks, prepared.targets, prepared.faults)
 
@@ -267,7 +284,7 @@ def _expand_preset(prepared: PreparedRun) -> None:
     facts = {
         name: task_facts(experiment.tasks[name], target, prepared.rows.parts[name]["train"].rows)
         for name, target in prepared.targets.items()
-        if name in prepared.rows.parts
+        if name in prepared.rows.parts and name in experiment.learned
     }
     with prepared.faults.catch("preset"):
         prepared.experiment, prepared.reasons = expand(experiment, facts)

@@ -88,8 +88,8 @@ def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[st
     readers: dict[Path | RowsInMemory, list[_Reader]] = {}
     by_task: dict[str, dict[str, _Reader]] = {name: {} for name in tasks}
     for name, task in tasks.items():
-        if task.train is None:
-            faults.add(f"tasks.{name}.train", "is required to train this task; name a file")
+        if task.train is None and not task.without_rows:
+            faults.add(f"tasks.{name}.train", f"is required to train this task; {task.rows_remedy}")
         for split, source in task.sources().items():
             path, opened = f"tasks.{name}.{split}", base / source if isinstance(source, str) else source
             origin = Origin(source, base / source) if isinstance(source, str) else Origin(path)

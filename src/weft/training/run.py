@@ -14,6 +14,7 @@ import tomli_w
 import torch
 
 from weft.checkpoints.masked_head import write_masked_model
+from weft.checks.tokens import cut_notes
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
@@ -25,6 +26,7 @@ from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, h
 from weft.model.folder import save_network
 from weft.model.model import Model
 from weft.model.network import Network
+from weft.model.zero_shot import begin_with_words, uncalibrated_note
 from weft.reports.card import render_card
 from weft.reports.record import to_json
 from weft.reports.run_page import render
@@ -164,12 +166,13 @@ class Run:
             self.data, self.network = prepared.complete()
             self.experiment = experiment = prepared.experiment
             self.reasons = prepared.reasons
-            for reason in self.reasons:
-                callback.note(reason)
+            for note in (*self.reasons, *cut_notes(prepared)):
+                callback.note(note)
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
                 name: hidden_names(experiment.tasks[name].target().fit([row.gold for row in splits["train"].rows]))
                 for name, splits in prepared.rows.files.items()
+                if name in experiment.learned
             }
             set_initial_values(self.network, experiment, {name: rows.train for name, rows in self.data.items()})
             self.hardware = choose_hardware(experiment, device, self.folder)
@@ -194,6 +197,8 @@ class Run:
             repairs = Counter(repair for part in vars(splits).values() for row in part for repair in row.repairs)
             for said, count in repairs.items():
                 self.callback.note(f"{name}: {count:,} {said} (repair)")
+        if note := uncalibrated_note(self.network):
+            self.callback.note(note)
         self.probes = self._probe() if self.experiment.training.baselines else {}
         torch.manual_seed(self.experiment.seed)
         try:
@@ -204,10 +209,12 @@ class Run:
 
     def _build_loop(self) -> Loop:
         network, settings = self.network, self.experiment.training
-        train = {name: splits.train for name, splits in self.data.items()}
-        streams = phase_streams(self.experiment, network, train, TaskBatches)
+        learned = self.experiment.learned
+        streams = phase_streams(
+            self.experiment, network, {name: self.data[name].train for name in learned}, TaskBatches
+        )
         weights = LossWeights(
-            {name: task.weight for name, task in network.tasks.items()}, settings.loss_weights == "uncertainty"
+            {name: network.tasks[name].weight for name in learned}, settings.loss_weights == "uncertainty"
         )
         plans = plan_phases(self.experiment, count_batches(streams))
         self.freezing = Freezing(network, plans, self.rows, self.states, self._source)
@@ -231,7 +238,8 @@ class Run:
         """What each task's scores would be with the encoder as it is; nothing where it knows nothing yet."""
         if self.experiment.encoder.scratch is not None:
             return {}
-        return measure_probe(self.network, self.data, self.rows, self.hardware, self.states, self._source)
+        learned = {name: self.rows[name] for name in self.experiment.learned if name in self.rows}
+        return measure_probe(self.network, self.data, learned, self.hardware, self.states, self._source)
 
     @property
     def _source(self) -> Hashable:
@@ -245,7 +253,7 @@ class Run:
         self.callback.note(f"measuring the chosen weights, with {beside}")
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
-        learned = count_trainable(self.network, self.experiment.trained_layers)
+        learned = count_trainable(self.network, self.experiment.trained_layers, self.experiment.learned)
         config = tomli_w.dumps(self.experiment.to_dict())
         facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config, self.reasons)
         record = facts.record(state, results, network)
@@ -268,8 +276,14 @@ class Run:
         return network
 
     def _calibrated(self, best: str) -> tuple[Network, list[ScoredWindow] | None]:
-        """The best weights of this name with targets fitted to dev rows, and what they say about these."""
+        """The best weights of this name with targets fitted to dev rows, and what they say about these.
+
+        Tasks without rows begin only here: with what this encoder makes of their labels' words.
+        """
         network = self.kept.get(best).to(self.hardware.device)
+        for name, task in self.experiment.tasks.items():
+            if task.without_rows:
+                begin_with_words(network, name, task.label_texts())
         network.frozen = self.freezing.in_all_phases()
         scored = self.dev.scored_by(network, best == "overall")
         rows = {name: self.data[name].dev for name in self.dev.calibratable}
@@ -292,6 +306,8 @@ class Run:
         results |= evaluate(network, others, targets=plain, names=self.label_names)
         if self.experiment.training.baselines:
             for name, (_, examples) in rows.items():
+                if name not in self.experiment.learned:  # simple methods need rows, too
+                    continue
                 results[name] = replace(results[name], baselines=self._baselines(network, name, examples))
         unmeasured = {name: TaskResult(network.metric(name), 0, Measures({})) for name in self.data}
         return {name: results.get(name, unmeasured[name]) for name in self.data}

@@ -50,7 +50,7 @@ def seconds_per_run(
     experiment = prepared.experiment
     where = choose_device(device)
     hardware = Hardware(where, choose_precision(where, experiment.training.precision), (), Path())
-    train = {name: splits.train for name, splits in data.items()}
+    train = {name: data[name].train for name in experiment.learned}
     streams = phase_streams(experiment, network.to(where), train, _FirstBatch)
     plans = plan_phases(experiment, count_batches(streams))
     rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
@@ -61,12 +61,12 @@ def seconds_per_run(
         timed = _TimedPhase(network, streams[number], plan, hardware)
         total += timed.learning() + len(plan.orders) * timed.reading(_dev_rows(experiment, data))
         total += timed.comparing() if experiment.training.gradient_agreement else 0.0
-    return total + timed.reading({name: len(splits.test) for name, splits in data.items()})
+    return total + (timed.reading({name: len(data[name].test) for name in train}) if plans else 0.0)
 
 
 def _dev_rows(experiment: Experiment, data: Mapping[str, Splits]) -> dict[str, int]:
     """How many rows of each task are looked at after an epoch."""
-    return {name: min(len(splits.dev), experiment.training.max_dev_rows) for name, splits in data.items()}
+    return {name: min(len(data[name].dev), experiment.training.max_dev_rows) for name in experiment.learned}
 
 
 class _FirstBatch(TaskBatches):
