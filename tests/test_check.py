@@ -537,6 +537,6 @@ def test_checking_that_takes_long_shows_a_sign_of_life(
     monkeypatch.setattr(Status, "start", start)
     monkeypatch.setattr(Status, "stop", lambda self: signs.append("stop"))
     monkeypatch.setattr(check_command, "_PATIENCE", patience)
-    with check_command._working():
+    with check_command.working():
         started.wait(0 if patience else 60)
     assert signs == (["stop"] if patience else ["start", "stop"])
