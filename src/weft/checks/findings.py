@@ -23,19 +23,12 @@ class Finding:
     path: str
     message: str
     remedy: str = field(default="", compare=False)  # what to do about it, or the key that would help
-    fact: str = field(default="", compare=False)  # the message without where
+    fact: str = field(default="", compare=False)  # the message without where it holds
 
     @property
     def full(self) -> str:
         """What was found, and what to do about it."""
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
-
-    @property
-    def brief(self) -> str | None:
-        """A remark for a config: a fault as it is, or what something can be done about, without lines; else None."""
-        if self.severity == "error":
-            return f"to be mended: {self.full}"
-        return f"{self.fact or self.message}; {self.remedy}" if self.remedy else None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ def init(
     target = output or Path(f"{found.name}.toml")
     if target != _STANDARD_OUTPUT and target.exists() and not force:
         raise ConfigError(f"{target} is there already; add --force to write over it, or --output for another name")
+    target.parent.mkdir(parents=True, exist_ok=True)  # paths of files begin there
     checked = _check(found, target, encoder)
     _write(checked, target)
     _say(found, checked, target)
@@ -89,7 +90,7 @@ def _say(found: Draft, checked: CheckedDraft, target: Path) -> None:
         console.print(words, style=style, markup=False, soft_wrap=True)
 
     for task in found.tasks:
-        line(f"{task.name}: {task.question.kind}, {task.question.reason}")
+        line(f"{task.name}: {task.question.summary}")
     for title, sentences in (("unsure of", found.unsure), ("to be mended", [one.full for one in checked.faults])):
         if sentences:
             line(f"{title}:", "yellow")
@@ -99,7 +100,7 @@ def _say(found: Draft, checked: CheckedDraft, target: Path) -> None:
     if target == _STANDARD_OUTPUT:
         return
     line(f"wrote {target}; read it, its remarks say why. Next:")
-    pair = ' --text-pair "…"' if any(isinstance(one.question.options.get("text"), list) for one in found.tasks) else ""
+    pair = ' --text-pair "…"' if any(one.question.reads_pairs for one in found.tasks) else ""
     for command in (
         f"weft check {target}",
         f"weft train {target}",

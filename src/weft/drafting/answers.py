@@ -8,14 +8,14 @@ from typing import Any
 from weft.drafting.looks import LONGEST_LABEL, MANY, are_few, label_counts, never_repeats
 from weft.drafting.names import is_about_rows, is_called_answer, is_called_score
 from weft.drafting.question import PAIR_KINDS, TEXT_KINDS, Hints, Question, Seen
-from weft.drafting.texts import Reading
+from weft.drafting.texts import ReadColumns
 
 MOST = 6  # answers that are asked for together without having been named
-_ORDINAL = 'labels in order: loss = "ordinal" takes a near miss for less than a far one'
+_ORDINAL = 'if these numbers are grades: loss = "ordinal" takes a near miss for less than a far one'
 _SEPARATOR = "|"  # the default
 
 
-def ask_about_texts(table: Mapping[str, Seen], reading: Reading, hints: Hints) -> list[Question]:
+def ask_about_texts(table: Mapping[str, Seen], reading: ReadColumns, hints: Hints) -> list[Question]:
     """A question for each column that answers something about the text, or about the pair."""
     ask = _ask_pair if len(reading.columns) == 2 else _ask_text
     if not hints.wants(PAIR_KINDS if len(reading.columns) == 2 else TEXT_KINDS):
@@ -38,20 +38,21 @@ def is_answer_in_doubt(question: Question) -> bool:
     return question.answer is not None and is_about_rows(question.answer)
 
 
-def _ask_text(seen: Seen, reading: Reading, hints: Hints, named: bool) -> Question | None:
+def _ask_text(seen: Seen, reading: ReadColumns, hints: Hints, named: bool) -> Question | None:
     options: dict[str, Any] = {"text": reading.names[0], "label": seen.name}
-    reasons = {"text": reading.reason}
+    reasons = {"text": reading.reason, "label": seen.look.phrase}
     if (several := _several(seen)) is not None:
-        reason = f"any number of labels per text: {seen.look.phrase}"
+        reason = "any number of labels for each text"
         return Question(TEXT_KINDS[0], reason, seen.name, {**options, **several}, reasons, (), _doubt(seen))
     if not _can_be_label(seen, named) and not (seen.look.role == "number" and seen.column.different <= MANY):
         return None
+    reasons["label"] = seen.column.summary()
     remarks = (_ORDINAL,) if _is_graded(seen) else ()
     unsure = _few_repeat(seen)
-    return Question(TEXT_KINDS[0], _one_of(seen), seen.name, options, reasons, remarks, unsure)
+    return Question(TEXT_KINDS[0], "one label for each text", seen.name, options, reasons, remarks, unsure)
 
 
-def _ask_pair(seen: Seen, reading: Reading, hints: Hints, named: bool) -> Question | None:
+def _ask_pair(seen: Seen, reading: ReadColumns, hints: Hints, named: bool) -> Question | None:
     options: dict[str, Any] = {"text": list(reading.names)}
     reasons = {"text": reading.reason}
     numbers, graded = seen.column.numbers, _is_graded(seen)
@@ -59,15 +60,18 @@ def _ask_pair(seen: Seen, reading: Reading, hints: Hints, named: bool) -> Questi
     if hints.kind == "similarity" or (hints.kind is None and scored):
         if numbers is None or seen.look.role not in ("number", "label", "own"):
             return None
-        reason = f"a number for each pair, from {min(numbers):g} to {max(numbers):g}"
+        reasons["score"] = f"numbers from {min(numbers):g} to {max(numbers):g}"
         doubt = f"took the whole numbers of {seen.shown} for scores; if they are labels: --kind pair_classification"
         unsure = (doubt,) if graded and hints.kind is None else ()
-        return Question("similarity", reason, seen.name, {**options, "score": seen.name}, reasons, (), unsure)
+        options["score"] = seen.name
+        return Question("similarity", "a number for each pair", seen.name, options, reasons, (), unsure)
     if not _can_be_label(seen, named or hints.kind is not None):
         return None
     doubt = f"took the whole numbers of {seen.shown} for labels; if they are scores: --kind similarity"
     doubts = (*([doubt] if graded and hints.kind is None else []), *_few_repeat(seen))
-    return Question(PAIR_KINDS[0], _one_of(seen), seen.name, {**options, "label": seen.name}, reasons, (), doubts)
+    options["label"] = seen.name
+    reasons["label"] = seen.column.summary()
+    return Question(PAIR_KINDS[0], "one label for each pair", seen.name, options, reasons, (), doubts)
 
 
 def _can_be_label(seen: Seen, named: bool) -> bool:
@@ -94,10 +98,6 @@ def _doubt(seen: Seen) -> tuple[str, ...]:
         return ()
     mark = f"took {seen.look.separator!r} in {seen.shown} for what parts labels"
     return (f"{mark}; if the whole cell is one label, remove multilabel and separator",)
-
-
-def _one_of(seen: Seen) -> str:
-    return f"one of {seen.column.summary()}"
 
 
 def _few_repeat(seen: Seen) -> tuple[str, ...]:

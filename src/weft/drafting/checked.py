@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from weft.checks.run import CheckReport, run_checks
 from weft.config.document import data_folder, parse_experiment
 from weft.drafting.document import document_of, write_document
 from weft.drafting.draft import Draft
+from weft.drafting.files import SPLITS
 from weft.training.prepare import prepare
 
 
@@ -38,14 +40,20 @@ def check_draft(draft: Draft, home: Path, config: str, encoder: str | None = Non
     return CheckedDraft(text, report)
 
 
-def _by_task(report: CheckReport, tasks: dict[str, Any]) -> dict[str, list[str]]:
-    """What was found about each task, each thing once, though several tasks may read one file."""
+def _by_task(report: CheckReport, tasks: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What was found about each task: faults as they are, and in a sentence each what one thing can be done about.
+
+    Lines are for `weft check`; a config outlives them.
+    """
     found: dict[str, list[str]] = defaultdict(list)
-    said: set[str] = set()
+    facts: dict[tuple[str, str], list[str]] = defaultdict(list)  # by task and remedy
     for finding in report.findings:
-        if finding.brief is None or finding.brief in said:
-            continue
-        said.add(finding.brief)
         task = next((name for name in tasks if f"{finding.path}.".startswith(f"tasks.{name}.")), "")
-        found[task].append(finding.brief)
+        if finding.severity == "error":
+            found[task].append(f"to be mended: {finding.full}")
+        elif finding.remedy:
+            split = finding.path.rpartition(".")[2]
+            facts[task, finding.remedy].append(f"{split}: {finding.fact}" if split in SPLITS else finding.fact)
+    for (task, remedy), sentences in facts.items():
+        found[task].append("; ".join([*dict.fromkeys(sentences), remedy]))
     return found

@@ -20,7 +20,7 @@ _SCALAR = (str, int, float, bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SampledColumn:
     """A column and its cells, one per row looked at; None where a row has none."""
 
     name: str

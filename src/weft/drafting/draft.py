@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from weft.drafting.looks import look_of
 from weft.drafting.names import is_called_plainly, plain_name
 from weft.drafting.question import KINDS, RAW_KINDS, Hints, Question, Seen
 from weft.drafting.sample import Sample, look_at
-from weft.drafting.texts import Reading, choose_text
+from weft.drafting.texts import ReadColumns, choose_text
 from weft.drafting.words import ask_about_words, find_tokens
 from weft.errors import ConfigError, DataError
 
@@ -81,25 +82,35 @@ def draft(paths: Sequence[Path], hints: Hints) -> Draft:
     ]
     remarks += [_NO_DEV] if any("dev" not in task.files and task.question.answer for task in tasks) else []
     unsure = [line for one in asked for line in one.unsure]
+    unsure += _alike(sets)
     unsure += [] if all(one.english for one in asked) else [_LANGUAGE]
     looked_at = [f"{sample.path.name} ({sample.size})" for data in sets for sample in data.splits.values()]
     return Draft(sets[0].name, tasks, looked_at, remarks, list(dict.fromkeys(unsure)))
+
+
+def _alike(sets: Sequence[DataSet]) -> Iterator[str]:
+    """Data sets with the same columns, which may be meant as one."""
+    for first, second in combinations([data.train for data in sets], 2):
+        if first.columns.keys() == second.columns.keys():
+            files = f"{first.path.name} and {second.path.name} have the same columns, and are tasks of their own"
+            yield f"{files}; if they ask the same, put their rows into one file"
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
     """The files, those of a folder instead of the folder; each once."""
     found: dict[Path, None] = {}
     for path in paths:
-        inside = sorted(file for file in path.iterdir() if _is_table(file)) if path.is_dir() else [path]
+        inside = _inside(path) if path.is_dir() else [path]
         if not inside:
             raise DataError(f"this folder holds no file that can be read; allowed: {', '.join(READABLE)}", file=path)
         found |= dict.fromkeys(inside)
     return list(found)
 
 
-def _is_table(file: Path) -> bool:
-    suffix = file.suffix.lower()
-    return file.is_file() and suffix in READABLE and suffix != ".txt" and not file.name.startswith(".")
+def _inside(folder: Path) -> list[Path]:
+    """The files of a folder that can be read; notes in plain text only where there is nothing else."""
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix.lower() in READABLE]
+    return [file for file in files if file.suffix.lower() != ".txt"] or files
 
 
 def _check_hints(hints: Hints, samples: Sequence[Sample]) -> None:
@@ -143,6 +154,7 @@ def _ask(data: DataSet, hints: Hints) -> _Asked:
     if not questions:
         raise DataError(_why_nothing(table, reading, own), file=sample.path)
     used = {name for question in questions for name in _columns_of(question)}
+    used |= set(reading.names) if reading is not None and hints.kind in RAW_KINDS else set()
     idle = [seen for name, seen in table.items() if name not in used]
     unsure = [*data.unsure, *(line for question in questions for line in question.unsure)]
     if any("text" in question.options for question in questions) and reading is not None:
@@ -150,7 +162,7 @@ def _ask(data: DataSet, hints: Hints) -> _Asked:
     return _Asked(data, questions, possible, idle, unsure, _is_english(table, reading))
 
 
-def _ask_raw(sample: Sample, reading: Reading | None, kind: str | None) -> list[Question]:
+def _ask_raw(sample: Sample, reading: ReadColumns | None, kind: str | None) -> list[Question]:
     """Raw text, which needs no answers."""
     if reading is None or kind is None:
         return []
@@ -161,10 +173,13 @@ def _ask_raw(sample: Sample, reading: Reading | None, kind: str | None) -> list[
     ]
 
 
-def _choose(table: Mapping[str, Seen], reading: Reading | None, hints: Hints) -> tuple[list[Question], list[Question]]:
+def _choose(
+    table: Mapping[str, Seen], reading: ReadColumns | None, hints: Hints
+) -> tuple[list[Question], list[Question]]:
     """The questions to ask, and those that could be asked as well."""
     about_words = ask_about_words(table, reading, hints)
     taken = {name for question in about_words for name in _columns_of(question)}
+    taken |= {tokens.name} if (tokens := find_tokens(table)) is not None else set()
     rest = {name: seen for name, seen in table.items() if name not in taken or (reading and name in reading.names)}
     about_texts = ask_about_texts(rest, reading, hints) if reading is not None else []
     if hints.labels:
@@ -184,12 +199,14 @@ def _columns_of(question: Question) -> list[str]:
     return [name for value in values for name in (value if isinstance(value, list) else [value]) if name]
 
 
-def _why_nothing(table: Mapping[str, Seen], reading: Reading | None, hints: Hints) -> str:
+def _why_nothing(table: Mapping[str, Seen], reading: ReadColumns | None, hints: Hints) -> str:
     """What is missing, what was seen, and which flag helps."""
     remedy = "say with --text COLUMN and --label COLUMN what to read and what to ask"
     if list(table) == ["text"]:
         why = "it has texts without answers"
         remedy = "add a column of labels, or learn from the texts alone with --kind masked_words"
+    elif all(len(seen.column.cells) == 1 for seen in table.values()):
+        why, remedy = "it has a single row, from which nothing can be learned", "add rows with other answers"
     elif len(table) == 1:
         why, remedy = "it has one column, but a task needs a text and its answer", "add the other to the file"
     elif reading is None and find_tokens(table) is None:
@@ -257,7 +274,7 @@ def _remarks(asked: _Asked) -> list[str]:
     """The columns that no task uses, and why."""
     possible = {question.answer for question in asked.possible}
     idle = [
-        f"{seen.shown} ({'could be asked as well: --label' if seen.name in possible else seen.look.phrase})"
+        f"{seen.shown} ({'could be asked too, with --label' if seen.name in possible else seen.look.phrase})"
         for seen in asked.idle
         if not _is_copy(seen, asked)
     ]
@@ -275,7 +292,7 @@ def _is_copy(seen: Seen, asked: _Asked) -> bool:
     return seen.look.role == "words" and any(seen.column.cells == column.cells for column in used)
 
 
-def _is_english(table: Mapping[str, Seen], reading: Reading | None) -> bool:
+def _is_english(table: Mapping[str, Seen], reading: ReadColumns | None) -> bool:
     tokens = find_tokens(table)
     if reading is None:
         return tokens is None or seems_english(" ".join(cell) for cell in tokens.column.filled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from weft.drafting.columns import Column
+from weft.drafting.columns import SampledColumn
 from weft.drafting.sample import Sample
 from weft.errors import DataError
 
@@ -26,7 +26,7 @@ def check_header(sample: Sample, named: Collection[str]) -> None:
         )
 
 
-def _is_cell(column: Column) -> bool:
+def _is_cell(column: SampledColumn) -> bool:
     """Whether a name is long like a text, or a value that the column holds too."""
     name = column.name.strip()
     if len(name) > _LONGEST or len(name.split()) > _WORDS:

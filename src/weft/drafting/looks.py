@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from weft.drafting.columns import Column
+from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_id, words_of
 
 Role = Literal["text", "label", "labels", "number", "words", "spans", "relations", "own", "idle"]
@@ -23,7 +23,7 @@ _LONGEST_PART = 40  # characters of one label among several in a cell
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """What a column looks like: what it may be used as, and a phrase for people."""
 
     role: Role
@@ -31,58 +31,58 @@ class Look:
     separator: str | None = None  # between the labels of a cell
 
 
-def look_of(column: Column) -> Look:
+def look_of(column: SampledColumn) -> Appearance:
     """What a column looks like, by its cells and its name."""
     if not column.filled:
-        return Look("idle", "blank in every row")
+        return Appearance("idle", "blank in every row")
     if column.dated:
-        return Look("idle", "a date or a time")
+        return Appearance("idle", "a date or a time")
     if column.listed:
         return _look_of_lists(column)
     if not column.scalar or column.wide:
         kinds = sorted({type(cell).__name__ for cell in column.filled})
-        return Look("idle", f"cells of a kind that no task reads ({', '.join(kinds[:3])})")
+        return Appearance("idle", f"cells of a kind that no task reads ({', '.join(kinds[:3])})")
     if not column.finite:
-        return Look("idle", "numbers of which some are not finite (NaN); leave such cells blank")
+        return Appearance("idle", "numbers of which some are not finite (NaN); leave such cells blank")
     if is_called_id(column.name) and column.words <= 2:
-        return Look("idle", "an id, by its name")
+        return Appearance("idle", "an id, by its name")
     if column.different == 1:
-        return Look("idle", "the same in every row")
+        return Appearance("idle", "the same in every row")
     if _is_json(column):
-        return Look("idle", "lists written as JSON in a cell; as lists, weft reads them from .jsonl or .parquet")
+        return Appearance("idle", "lists written as JSON in a cell; as lists, weft reads them from .jsonl or .parquet")
     return _look_of_values(column)
 
 
-def _look_of_values(column: Column) -> Look:
+def _look_of_values(column: SampledColumn) -> Appearance:
     different, rows = column.different, len(column.filled)
     if column.numbers is not None and (not column.whole or different > MANY):
         if column.whole and _counts_up(column.numbers):
-            return Look("idle", "numbers that count the rows")
-        return Look("number", f"numbers from {min(column.numbers):g} to {max(column.numbers):g}")
+            return Appearance("idle", "numbers that count the rows")
+        return Appearance("number", f"numbers from {min(column.numbers):g} to {max(column.numbers):g}")
     if separator := _separator(column):
-        return Look("labels", f"several labels in a cell, with {separator!r} between them", separator)
+        return Appearance("labels", f"several labels in a cell, with {separator!r} between them", separator)
     repeats = 2 * different <= rows or different <= min(_FEW, rows - 1)
     if repeats and column.words <= _LABEL_WORDS and column.longest <= LONGEST_LABEL:
-        return Look("label", column.summary())
+        return Appearance("label", column.summary())
     if column.texts and (column.words >= 2 or column.length >= 20):
-        return Look("text", f"free text, {column.words:.0f} words on average")
-    return Look("own", "nearly every row has a value of its own")
+        return Appearance("text", f"free text, {column.words:.0f} words on average")
+    return Appearance("own", "nearly every row has a value of its own")
 
 
-def _look_of_lists(column: Column) -> Look:
+def _look_of_lists(column: SampledColumn) -> Appearance:
     entries = [entry for cell in column.filled for entry in cell]
     if not entries:
-        return Look("idle", "an empty list in every row")
+        return Appearance("idle", "an empty list in every row")
     if all(isinstance(entry, str) for entry in entries):
-        return Look("words", f"lists of {len(set(entries)):,} different words")
+        return Appearance("words", f"lists of {len(set(entries)):,} different words")
     named = "relation" in " ".join(words_of(column.name))
     if all(_is_relation(entry, named) for entry in entries):
-        return Look("relations", f"{len(entries):,} relations between spans")
+        return Appearance("relations", f"{len(entries):,} relations between spans")
     if all(_is_span(entry) for entry in entries):
-        return Look("spans", f"{len(entries):,} spans, as [start, end, label]")
+        return Appearance("spans", f"{len(entries):,} spans, as [start, end, label]")
     if all(isinstance(entry, int) for entry in entries):
-        return Look("idle", "lists of numbers; write the names of the labels or tags instead")
-    return Look("idle", "lists of a form that no task reads")
+        return Appearance("idle", "lists of numbers; write the names of the labels or tags instead")
+    return Appearance("idle", "lists of a form that no task reads")
 
 
 def _is_span(entry: Any) -> bool:
@@ -103,7 +103,7 @@ def _counts_up(numbers: list[float]) -> bool:
     return all(number == numbers[0] + place for place, number in enumerate(numbers))
 
 
-def _is_json(column: Column) -> bool:
+def _is_json(column: SampledColumn) -> bool:
     """Whether the cells are texts that spell lists or objects."""
     return all(isinstance(cell, str) and cell.strip()[:1] in ("[", "{") and _parses(cell) for cell in column.filled)
 
@@ -115,7 +115,7 @@ def _parses(cell: str) -> bool:
         return False
 
 
-def _separator(column: Column) -> str | None:
+def _separator(column: SampledColumn) -> str | None:
     """What stands between the labels of a cell: parts that recur in other company, and are few."""
     return next((separator for separator in SEPARATORS if _separates(separator, column.counts)), None)
 
@@ -152,6 +152,6 @@ def are_few(counts: Counter[str]) -> bool:
     return len(counts) >= 2 and 2 * len(counts) <= sum(counts.values())
 
 
-def never_repeats(column: Column) -> bool:
+def never_repeats(column: SampledColumn) -> bool:
     """Whether there are rows enough to see that no value is a label."""
     return len(column.filled) >= _ENOUGH and 2 * column.different > len(column.filled)

@@ -23,7 +23,7 @@ _ABOUT_ROWS = word_set(
 )
 _SCORE = word_set("score similarity relatedness sim rating value")
 _TOKENS = word_set("tokens words token word forms form")
-_ID = re.compile(r"(.*[ _.-])?([a-z]?id\d*|uuid|guid|index|idx|nr|no|number|key|#)|(id|index)[ _.-].*|unnamed: \d+|")
+_ID = re.compile(r"(.*[ _.-])?([a-z]?id\d*|uuid|guid|index|idx|nr|number|key|#)|(id|index)[ _.-].*|unnamed: \d+|")
 _PAIRS = (("1", "2"), ("a", "b"), ("left", "right"), ("first", "second"), ("x", "y"))
 _PAIRED = (
     *(("premise", "hypothesis"), ("query", "passage"), ("query", "document"), ("question", "sentence")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.drafting.columns import Column
-from weft.drafting.looks import Look
+from weft.drafting.columns import SampledColumn
+from weft.drafting.looks import Appearance
 
 TEXT_KINDS = ("classification",)
 PAIR_KINDS = ("pair_classification", "similarity")
@@ -37,8 +37,8 @@ class Hints:
 class Seen:
     """A column and what it looks like."""
 
-    column: Column
-    look: Look
+    column: SampledColumn
+    look: Appearance
 
     @property
     def name(self) -> str:
@@ -60,3 +60,13 @@ class Question:
     reasons: dict[str, str] = field(default_factory=dict)  # by option
     remarks: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
+
+    @property
+    def reads_pairs(self) -> bool:
+        return self.kind in PAIR_KINDS
+
+    @property
+    def summary(self) -> str:
+        """Its kind and why, in a line."""
+        about = next((self.reasons[key] for key in ("label", "score") if key in self.reasons), "")
+        return f"{self.kind}, {self.reason}" + (f" ({about})" if about else "")

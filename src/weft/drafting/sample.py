@@ -12,7 +12,7 @@ from weft.data.formats import Row, read_rows
 from weft.data.plain_text import read_lines
 from weft.data.redact import shown_columns
 from weft.data.unicode import holds_half_character
-from weft.drafting.columns import Column
+from weft.drafting.columns import SampledColumn
 from weft.errors import DataError
 
 LOOKED_AT = 10_000  # rows; more would tell nothing new and take seconds
@@ -26,7 +26,7 @@ class Sample:
     """What was looked at of a file."""
 
     path: Path
-    columns: dict[str, Column]
+    columns: dict[str, SampledColumn]
     rows: int
     more: bool  # whether the file has rows that were not looked at
     tabular: bool  # whether a header names the columns
@@ -55,7 +55,9 @@ def look_at(path: Path, limit: int = LOOKED_AT) -> Sample:
     tabular = seen[0].tabular
     holders = Counter(name for row in seen for name in row.columns)
     columns = {
-        name: Column(name, [row.columns.get(name) for row in seen], tabular or holders[name] >= min(_KEYS, len(seen)))
+        name: SampledColumn(
+            name, [row.columns.get(name) for row in seen], tabular or holders[name] >= min(_KEYS, len(seen))
+        )
         for name in names
         if not holds_half_character(name)  # no config can name it
     }

@@ -12,7 +12,7 @@ _RIVAL = 0.5  # of the length of the text, from which another column of texts ma
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadColumns:
     """The columns a task reads: one, or the two of a pair."""
 
     columns: tuple[Seen, ...]
@@ -24,10 +24,10 @@ class Reading:
         return tuple(seen.name for seen in self.columns)
 
 
-def choose_text(table: Mapping[str, Seen], hints: Hints) -> Reading | None:
+def choose_text(table: Mapping[str, Seen], hints: Hints) -> ReadColumns | None:
     """What is read of each row; None where nothing looks like a text."""
     if hints.texts:
-        return Reading(tuple(table[name] for name in hints.texts), "as --text says")
+        return ReadColumns(tuple(table[name] for name in hints.texts), "as --text says")
     readable = {name: seen for name, seen in table.items() if _is_readable(seen) and name not in hints.labels}
     pair = _choose_pair(readable, hints) if hints.kind is None or hints.kind in PAIR_KINDS else None
     return pair or _choose_one(readable)
@@ -37,11 +37,11 @@ def _is_readable(seen: Seen) -> bool:
     return seen.look.role in ("text", "own", "label", "labels") and seen.column.texts and seen.column.numbers is None
 
 
-def _choose_pair(readable: Mapping[str, Seen], hints: Hints) -> Reading | None:
+def _choose_pair(readable: Mapping[str, Seen], hints: Hints) -> ReadColumns | None:
     for names in find_pairs(list(readable)):
         columns = tuple(readable[name] for name in names)
         if all(seen.look.role == "text" or is_called_text(seen.name) for seen in columns):
-            return Reading(columns, "two texts that are compared, by the names of their columns")
+            return ReadColumns(columns, "two texts that are compared, by the names of their columns")
     if hints.kind is None:
         return None
     texts = sorted((seen for seen in readable.values()), key=lambda seen: -seen.column.length)[:2]
@@ -49,10 +49,10 @@ def _choose_pair(readable: Mapping[str, Seen], hints: Hints) -> Reading | None:
         return None
     ordered = tuple(seen for seen in readable.values() if seen in texts)
     unsure = f"took {ordered[0].shown} and {ordered[1].shown}, the longest texts, for the pair; else: --text A --text B"
-    return Reading(ordered, "the two columns with the longest texts", (unsure,))
+    return ReadColumns(ordered, "the two columns with the longest texts", (unsure,))
 
 
-def _choose_one(readable: Mapping[str, Seen]) -> Reading | None:
+def _choose_one(readable: Mapping[str, Seen]) -> ReadColumns | None:
     """Free text before single words, a name such as `message` before others, then the longest."""
     ranked = sorted(readable.values(), key=_rank, reverse=True)
     if not ranked or not (ranked[0].look.role in ("text", "own") or is_called_text(ranked[0].name)):
@@ -66,7 +66,7 @@ def _choose_one(readable: Mapping[str, Seen]) -> Reading | None:
     ]
     if best.look.role != "text":
         unsure.append(f"took {best.shown} for the text, though it hardly looks like one; else: --text COLUMN")
-    return Reading((best,), reason, tuple(unsure))
+    return ReadColumns((best,), reason, tuple(unsure))
 
 
 def _rank(seen: Seen) -> tuple[bool, bool, float]:

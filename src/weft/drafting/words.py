@@ -9,10 +9,10 @@ from typing import Any
 
 from weft.data.annotations import read_spans, read_tags, repair_spans, repair_tags
 from weft.data.records import Input, Span
-from weft.drafting.columns import Column
+from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_tokens
 from weft.drafting.question import WORD_KINDS, Hints, Question, Seen
-from weft.drafting.texts import Reading
+from weft.drafting.texts import ReadColumns
 from weft.tokenization.words import join_words
 
 _NUMBERED = "column"  # what the reader of CoNLL files calls columns beside tokens and tags
@@ -21,7 +21,7 @@ _TELLING = 50  # spans from which it is no chance that none overlap
 _UNIVERSAL = ("lemma", "upos", "xpos")
 
 
-def ask_about_words(table: Mapping[str, Seen], reading: Reading | None, hints: Hints) -> list[Question]:
+def ask_about_words(table: Mapping[str, Seen], reading: ReadColumns | None, hints: Hints) -> list[Question]:
     """A question for each column of tags, spans or relations."""
     if not hints.wants(WORD_KINDS):
         return []
@@ -32,22 +32,28 @@ def ask_about_words(table: Mapping[str, Seen], reading: Reading | None, hints: H
         if tokens is not None and _are_tags(seen, tokens) and _is_asked(seen, table, hints)
     ]
     marked = [seen for seen in table.values() if seen.look.role == "spans"]
-    spans = [_ask_spans(seen, tokens, reading, table, hints) for seen in marked if _is_asked(seen, table, hints)]
+    spans = [
+        _ask_spans(seen, tokens, reading, table, hints)
+        for seen in marked
+        if _is_asked(seen, table, hints) and _varies(seen)
+    ]
     related = [
         _ask_relations(seen, marked[0], tokens, reading)
         for seen in table.values()
-        if seen.look.role == "relations" and marked and _is_asked(seen, table, hints)
+        if seen.look.role == "relations" and marked and _is_asked(seen, table, hints) and _varies(seen)
     ]
     found = [question for question in (*tagged, *spans, *related) if question is not None]
     return [question for question in found if hints.kind in (None, question.kind)]
 
 
 def find_tokens(table: Mapping[str, Seen]) -> Seen | None:
-    """The column of words: called so, or the one with most different words of several of equal lengths."""
+    """The column of words: called so, or of several of equal lengths, without a text, the one with most words."""
     lists = [seen for seen in table.values() if seen.look.role == "words"]
     called = [seen for seen in lists if is_called_tokens(seen.name)]
     if called:
         return called[0]
+    if any(seen.look.role == "text" for seen in table.values()):  # whose labels are lists by chance as long
+        return None
     aligned = [
         seen for seen in lists if any(_are_aligned(seen.column, other.column) for other in lists if other != seen)
     ]
@@ -55,16 +61,18 @@ def find_tokens(table: Mapping[str, Seen]) -> Seen | None:
 
 
 def _are_tags(seen: Seen, tokens: Seen) -> bool:
-    return seen.look.role == "words" and seen != tokens and _are_aligned(seen.column, tokens.column)
+    """Whether a column has a tag for every word, and different ones."""
+    listed = seen.look.role == "words" and seen != tokens and len(_different(seen.column)) > 1
+    return listed and _are_aligned(seen.column, tokens.column)
 
 
-def _are_aligned(one: Column, other: Column) -> bool:
+def _are_aligned(one: SampledColumn, other: SampledColumn) -> bool:
     """Whether two columns have lists, and these as many entries in every row."""
     rows = [(a, b) for a, b in zip(one.cells, other.cells, strict=True) if isinstance(a, list) and isinstance(b, list)]
     return bool(rows) and all(len(a) == len(b) for a, b in rows)
 
 
-def _different(column: Column) -> set[str]:
+def _different(column: SampledColumn) -> set[str]:
     return {entry for cell in column.filled for entry in cell}
 
 
@@ -74,6 +82,11 @@ def _is_asked(seen: Seen, table: Mapping[str, Seen], hints: Hints) -> bool:
         return seen.name in hints.labels
     beside = seen.name.startswith(_NUMBERED) and seen.name.removeprefix(_NUMBERED).isdigit()
     return not ("tags" in table and (beside or seen.name in _UNIVERSAL))
+
+
+def _varies(seen: Seen) -> bool:
+    """Whether not all rows have the same answer."""
+    return any(cell != seen.column.filled[0] for cell in seen.column.filled)
 
 
 def _ask_tags(seen: Seen, tokens: Seen) -> Question:
@@ -98,7 +111,7 @@ def _read_bio(cell: Any, input: Input) -> object:
 
 
 def _ask_spans(
-    seen: Seen, tokens: Seen | None, reading: Reading | None, table: Mapping[str, Seen], hints: Hints
+    seen: Seen, tokens: Seen | None, reading: ReadColumns | None, table: Mapping[str, Seen], hints: Hints
 ) -> Question | None:
     """Spans of words where they all fit into the words, otherwise of characters."""
     options, reasons = dict[str, Any](), dict[str, str]()
@@ -144,7 +157,7 @@ def _read_repaired(flat: bool) -> Callable[[Any, Input], object]:
     return lambda cell, input: read_spans(repair_spans(cell, input, flat)[0], input)
 
 
-def _ask_relations(seen: Seen, spans: Seen, tokens: Seen | None, reading: Reading | None) -> Question | None:
+def _ask_relations(seen: Seen, spans: Seen, tokens: Seen | None, reading: ReadColumns | None) -> Question | None:
     options: dict[str, Any] = {}
     if tokens is not None and (reading is None or _fit(spans.column, tokens.column)):
         options = _tokens_option(tokens)
@@ -170,7 +183,7 @@ def _hide_others(options: dict[str, Any], reasons: dict[str, str], answer: str, 
             reasons[other] = "not read here: another column of the file is called so"
 
 
-def _fit(spans: Column, tokens: Column) -> bool:
+def _fit(spans: SampledColumn, tokens: SampledColumn) -> bool:
     """Whether all spans end within the words of their row."""
     rows = [(cell, words) for cell, words in zip(spans.cells, tokens.cells, strict=True) if cell and words]
     return all(_end(entry) <= len(words) for cell, words in rows for entry in cell)
