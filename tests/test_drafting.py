@@ -117,7 +117,10 @@ def test_a_task_is_never_called_as_no_task_may_be() -> None:
 def test_several_columns_of_labels_are_tasks_of_one_file(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
     rows = [(*row, ("yes", "no", "maybe")[n % 3]) for n, row in enumerate(labelled(60))]
     path = write_csv(tmp_path / "m.csv", (*HEADER, "polite"), rows)
-    assert {*tomllib.loads(passes(path).text)["tasks"]} == {"urgency", "polite"}
+    checked = passes(path)
+    assert {*tomllib.loads(checked.text)["tasks"]} == {"urgency", "polite"}
+    assert "took all of 'urgency', 'polite' for answers" in checked.text
+    assert not draft([path], Hints(labels=("urgency", "polite"))).unsure
 
 
 def test_beside_a_column_called_label_others_are_only_named(tmp_path: Path) -> None:
@@ -428,6 +431,12 @@ def test_a_first_row_without_header_is_not_taken_for_names(tmp_path: Path) -> No
     write_csv(path, ("ok", "calm"), labelled())
     assert "see column 2" in refused(path)
     assert kinds_of(path, texts=("ok",), labels=("calm",)) == {"calm": "classification"}
+
+
+def test_a_name_as_long_as_a_text_is_only_measured(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
+    long = "what the secret patient told me, and nobody else"
+    path = write_csv(tmp_path / "m.csv", ("text", "label", long), [(*row, "x") for row in labelled()])
+    assert f"(a name of {len(long)} characters)" in passes(path).text
 
 
 def test_texts_used_as_keys_are_not_shown(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def _ask_pair(seen: Seen, reading: ReadColumns, hints: Hints, named: bool) -> Qu
     if not _can_be_label(seen, named or hints.kind is not None):
         return None
     doubt = f"took the whole numbers of {seen.shown} for labels; if they are scores: --kind similarity"
-    doubts = (*([doubt] if graded and hints.kind is None else []), *_few_repeat(seen))
+    in_doubt = graded and hints.kind is None and not is_called_answer(seen.name)
+    doubts = (*([doubt] if in_doubt else []), *_few_repeat(seen))
     options["label"] = seen.name
     reasons["label"] = seen.column.summary()
     return Question(PAIR_KINDS[0], "one label for each pair", seen.name, options, reasons, (), doubts)

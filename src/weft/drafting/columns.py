@@ -119,7 +119,8 @@ class SampledColumn:
         if len(self.counts) <= most and names.issuperset(self.counts):
             listed = ", ".join(f"{shown_name(label)} ({count:,})" for label, count in self.counts.most_common())
             return f"{len(rows)} labels, with their rows: {listed}"
-        return f"{len(rows):,} labels, {rows[0]:,} to {rows[-1]:,} rows each"
+        some = f"{rows[0]:,} to {rows[-1]:,}" if rows[0] < rows[-1] else f"{rows[0]:,}"
+        return f"{len(rows):,} labels, {some} rows each" if rows[-1] > 1 else f"{len(rows):,} labels of one row each"
 
 
 def shown_name(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from weft.data.formats import READABLE
 from weft.data.redact import nearest_name
 from weft.drafting.answers import MOST, ask_about_texts, is_answer_in_doubt, is_plain_answer
+from weft.drafting.columns import shown_name
 from weft.drafting.english import seems_english
 from weft.drafting.files import DataSet, group_files
 from weft.drafting.header import check_header
@@ -156,7 +157,7 @@ def _ask(data: DataSet, hints: Hints) -> _Asked:
     used = {name for question in questions for name in _columns_of(question)}
     used |= set(reading.names) if reading is not None and hints.kind in RAW_KINDS else set()
     idle = [seen for name, seen in table.items() if name not in used]
-    unsure = [*data.unsure, *(line for question in questions for line in question.unsure)]
+    unsure = [*data.unsure, *_several_answers(questions, own), *(line for one in questions for line in one.unsure)]
     if any("text" in question.options for question in questions) and reading is not None:
         unsure += reading.unsure
     return _Asked(data, questions, possible, idle, unsure, _is_english(table, reading))
@@ -190,6 +191,14 @@ def _choose(
     if len(wanted) > MOST or (not plain and not clear and len(wanted) > 1):
         return [], wanted
     return [*wanted, *about_words], [question for question in about_texts if question not in wanted]
+
+
+def _several_answers(questions: Sequence[Question], hints: Hints) -> Iterator[str]:
+    """That columns were taken for answers though nothing calls them so."""
+    taken = [question.answer for question in questions if question.answer and not is_plain_answer(question)]
+    if len(taken) > 1 and not hints.labels:
+        listed = ", ".join(shown_name(name) for name in taken)
+        yield f"took all of {listed} for answers that are wanted; to ask fewer: --label COLUMN, or remove their tables"
 
 
 def _columns_of(question: Question) -> list[str]:

@@ -19,7 +19,8 @@ _TEXT = word_set(
 _ANSWER = word_set("label labels class classes category categories target y gold")
 _ABOUT_ROWS = word_set(
     "source split fold lang language author user username country city version file filename url link channel "
-    "annotator worker gender age location origin platform device dataset set domain date time timestamp created updated"
+    "annotator worker agent gender age location origin platform device dataset set domain date time timestamp created "
+    "updated"
 )
 _SCORE = word_set("score similarity relatedness sim rating value")
 _TOKENS = word_set("tokens words token word forms form")
