@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from conftest import RunWeft
 from weft.drafting.checked import CheckedDraft, check_draft
 from weft.drafting.document import document_of
-from weft.drafting.draft import Draft, draft
+from weft.drafting.draft import draft
 from weft.drafting.english import seems_english
 from weft.drafting.names import plain_name
 from weft.drafting.question import KINDS, RAW_KINDS, Hints
@@ -32,7 +32,7 @@ from weft.model.zero_shot import RESERVED
 from weft.tasks import Task
 
 Rows = Sequence[Sequence[Any]]
-WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "seven", "wizards", "box"]
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "is", "in", "my", "box"]
 HEADER = ("message", "urgency")
 
 
@@ -81,7 +81,7 @@ def passes(small_encoder: str) -> Callable[..., CheckedDraft]:
     """The draft of files after the check, which must find no fault."""
 
     def check(*files: Path, **hints: Any) -> CheckedDraft:
-        checked = check_draft(draft(files, Hints(**hints)), Path.cwd(), "config.toml", small_encoder)
+        checked = check_draft(draft(files, Hints(encoder=small_encoder, **hints)), Path.cwd(), "config.toml")
         assert not checked.faults
         assert "secret" not in checked.text
         assert max(map(len, checked.text.splitlines())) <= 120 + max(len(str(file)) for file in files)
@@ -434,7 +434,7 @@ def test_a_first_row_without_header_is_not_taken_for_names(tmp_path: Path) -> No
 
 
 def test_a_name_as_long_as_a_text_is_only_measured(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
-    long = "what the secret patient told me, and nobody else"
+    long = "secret-words-that-are-far-too-long-to-be-a-name"
     path = write_csv(tmp_path / "m.csv", ("text", "label", long), [(*row, "x") for row in labelled()])
     assert f"(a name of {len(long)} characters)" in passes(path).text
 
@@ -515,8 +515,11 @@ def test_only_the_first_rows_are_looked_at_and_that_is_said(tmp_path: Path) -> N
     assert look_at(path, 40).more is False
 
 
-def test_other_languages_are_noticed() -> None:
+def test_other_languages_are_noticed_unless_an_encoder_is_named(tmp_path: Path) -> None:
     german = "der patient klagt seit drei tagen über schmerzen in der brust und kann kaum noch schlafen"
+    path = write_csv(tmp_path / "m.csv", HEADER, [(f"{german} {n}", "ab"[n % 2]) for n in range(30)])
+    assert any("English" in doubt for doubt in draft([path], Hints()).unsure)
+    assert not draft([path], Hints(encoder="gbert")).unsure
     assert not seems_english([german] * 20)
     assert not seems_english(["患者 は 三日 前 から 胸 の 痛み を 訴え て いる"] * 30)
     assert seems_english(["my chest hurts and i can not sleep, what should i do about it"] * 20)
@@ -644,8 +647,7 @@ def test_whatever_the_table_there_is_an_error_in_words_or_a_config_that_passes(
         csv.writer(out).writerows([[*rows[0]], *cells])
         path.write_bytes(out.getvalue().encode("utf-8", "replace"))
     try:
-        found: Draft = draft([path], Hints(kind=kind))
-        checked = check_draft(found, Path.cwd(), "m.toml", small_encoder)
+        checked = check_draft(draft([path], Hints(kind=kind, encoder=small_encoder)), Path.cwd(), "m.toml")
     except WeftError:
         return
     assert tomllib.loads(checked.text)

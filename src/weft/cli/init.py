@@ -48,19 +48,19 @@ def init(
     from weft.drafting.question import Hints
     from weft.errors import ConfigError
 
-    found = draft(files, Hints(tuple(text or ()), tuple(label or ()), kind, task))
+    found = draft(files, Hints(tuple(text or ()), tuple(label or ()), kind, task, encoder))
     target = output or Path(f"{found.name}.toml")
     if target != _STANDARD_OUTPUT and target.exists() and not force:
         raise ConfigError(f"{target} is there already; add --force to write over it, or --output for another name")
     target.parent.mkdir(parents=True, exist_ok=True)  # paths of files begin there
-    checked = _check(found, target, encoder)
+    checked = _check(found, target)
     _write(checked, target)
     _say(found, checked, target)
     if checked.faults:
         raise typer.Exit(1)
 
 
-def _check(found: Draft, target: Path, encoder: str | None) -> CheckedDraft:
+def _check(found: Draft, target: Path) -> CheckedDraft:
     """The draft after `weft check` has looked at it; a sign of life, since that may take a few seconds."""
     from weft.cli.check import working
     from weft.drafting.checked import check_draft
@@ -68,7 +68,7 @@ def _check(found: Draft, target: Path, encoder: str | None) -> CheckedDraft:
     home = Path() if target == _STANDARD_OUTPUT else target.parent
     name = f"{found.name}.toml" if target == _STANDARD_OUTPUT else str(target)
     with working():
-        return check_draft(found, home, name, encoder)
+        return check_draft(found, home, name)
 
 
 def _write(checked: CheckedDraft, target: Path) -> None:

@@ -30,9 +30,9 @@ class CheckedDraft:
         return [finding for finding in self.report.findings if finding.severity == "error"]
 
 
-def check_draft(draft: Draft, home: Path, config: str, encoder: str | None = None) -> CheckedDraft:
+def check_draft(draft: Draft, home: Path, config: str) -> CheckedDraft:
     """The draft as TOML, for the folder `home` and under the name `config`, after the same check that training runs."""
-    document = document_of(draft, home, encoder)
+    document = document_of(draft, home)
     experiment = parse_experiment(document)
     report = run_checks(prepare(experiment, data_folder(home, experiment, None)))
     text = write_document(draft, document, config, _by_task(report, document["tasks"]))

@@ -15,10 +15,10 @@ from weft.drafting.draft import Draft, TaskDraft
 _WIDTH = 100  # characters of a line
 
 
-def document_of(draft: Draft, home: Path, encoder: str | None = None) -> dict[str, Any]:
+def document_of(draft: Draft, home: Path) -> dict[str, Any]:
     """The config as plain data; files are named as seen from `home`, the folder it will be in."""
     tasks = {task.name: _options(task, home) for task in draft.tasks}
-    return {**({"encoder": {"from": encoder}} if encoder else {}), "tasks": tasks}
+    return {**({"encoder": {"from": draft.encoder}} if draft.encoder else {}), "tasks": tasks}
 
 
 def write_document(

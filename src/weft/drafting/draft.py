@@ -51,6 +51,7 @@ class Draft:
     looked_at: list[str]  # the files, with how much was looked at
     remarks: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
+    encoder: str | None = None  # where it is named
 
 
 @dataclass
@@ -84,9 +85,9 @@ def draft(paths: Sequence[Path], hints: Hints) -> Draft:
     remarks += [_NO_DEV] if any("dev" not in task.files and task.question.answer for task in tasks) else []
     unsure = [line for one in asked for line in one.unsure]
     unsure += _alike(sets)
-    unsure += [] if all(one.english for one in asked) else [_LANGUAGE]
+    unsure += [] if hints.encoder or all(one.english for one in asked) else [_LANGUAGE]
     looked_at = [f"{sample.path.name} ({sample.size})" for data in sets for sample in data.splits.values()]
-    return Draft(sets[0].name, tasks, looked_at, remarks, list(dict.fromkeys(unsure)))
+    return Draft(sets[0].name, tasks, looked_at, remarks, list(dict.fromkeys(unsure)), hints.encoder)
 
 
 def _alike(sets: Sequence[DataSet]) -> Iterator[str]:

@@ -23,6 +23,7 @@ class Hints:
     labels: tuple[str, ...] = ()  # columns of answers
     kind: str | None = None
     task: str | None = None  # the name of the only task
+    encoder: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
