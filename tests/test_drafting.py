@@ -561,6 +561,13 @@ def test_the_command_writes_a_config_says_what_to_do_next_and_never_overwrites(
     assert tomllib.loads(target.read_text())["tasks"]["urgency"]["train"] == "../data/messages.csv"
 
 
+def test_a_place_where_no_config_can_be_is_refused(tmp_path: Path, run_weft: RunWeft) -> None:
+    path = write_csv(tmp_path / "messages.csv", HEADER, labelled())
+    code, _, err = run_weft("init", path, "-o", path / "config.toml")
+    assert code == 1
+    assert "cannot make the folder" in err
+
+
 def test_the_command_prints_a_config_where_asked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_weft: RunWeft, small_encoder: str
 ) -> None:

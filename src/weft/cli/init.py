@@ -52,12 +52,22 @@ def init(
     target = output or Path(f"{found.name}.toml")
     if target != _STANDARD_OUTPUT and target.exists() and not force:
         raise ConfigError(f"{target} is there already; add --force to write over it, or --output for another name")
-    target.parent.mkdir(parents=True, exist_ok=True)  # paths of files begin there
+    _make_folder(target.parent)
     checked = _check(found, target)
     _write(checked, target)
     _say(found, checked, target)
     if checked.faults:
         raise typer.Exit(1)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of the config before it is checked: the paths in it begin there."""
+    from weft.errors import ConfigError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {folder}: {error.strerror}; name another with --output") from None
 
 
 def _check(found: Draft, target: Path) -> CheckedDraft:
