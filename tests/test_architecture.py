@@ -16,6 +16,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Floors of the house, from the top down; a module imports from its own floor or from one below.
 FLOORS = [
     {"cli", "__main__"},
+    {"drafting"},
     {"training", "comparison", "checks", "demo"},
     {"config", "reports"},
     {"model"},
@@ -39,6 +40,7 @@ WITHOUT_TORCH = {
     "spec",
     "errors",
     "cli",
+    "drafting",
 }
 STATISTICS = {
     SOURCE / "comparison" / f"{name}.py" for name in ("resampling", "scale", "crossed", "significance", "verdict")

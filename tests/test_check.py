@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.status import Status
 
 from checking import check
-from conftest import lines_run
+from conftest import RunWeft, lines_run
 from weft.checks.duplicates import Normalised
 from weft.checks.findings import Finding
 from weft.cli import check as check_command
@@ -77,6 +77,20 @@ def test_clean_data_give_no_fault_and_no_warning(tmp_path: Path, tiny_tokenizers
     write(tmp_path / "near.csv", SCORED, [(f"a{n}", f"b{n}", str(n % 5)) for n in range(200)])
     tasks = {"mood": MOOD, "near": {**NEAR, "train": "near.csv", "dev": 0.2}}
     assert find(tmp_path, tasks, tiny_tokenizers["wordpiece"]) == []
+
+
+def test_what_is_found_comes_with_what_helps(tmp_path: Path, run_weft: RunWeft) -> None:
+    write(tmp_path / "train.csv", TEXT, [*rows(90, "a", ["calm"]), *rows(10, "b", ["urgent"])])
+    config = tmp_path / "c.toml"
+    task = '[tasks.mood]\nkind = "classification"\ntrain = "train.csv"\n'
+    config.write_text(task)
+    assert 'class_weights = "balanced"' in run_weft("check", config)[1]
+    config.write_text(task + 'loss = "focal"\n')
+    _, out, _ = run_weft("check", config)
+    assert "unbalanced" in out
+    assert "class_weights" not in out
+    config.write_text(task + "multilabel = true\n")
+    assert 'positive_weight = "balanced"' in run_weft("check", config)[1]
 
 
 def test_a_missing_file_does_not_hide_the_faults_of_other_tasks(tmp_path: Path) -> None:
@@ -537,6 +551,6 @@ def test_checking_that_takes_long_shows_a_sign_of_life(
     monkeypatch.setattr(Status, "start", start)
     monkeypatch.setattr(Status, "stop", lambda self: signs.append("stop"))
     monkeypatch.setattr(check_command, "_PATIENCE", patience)
-    with check_command._working():
+    with check_command.working():
         started.wait(0 if patience else 60)
     assert signs == (["stop"] if patience else ["start", "stop"])

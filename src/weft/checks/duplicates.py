@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from weft.checks.findings import Finding, Part
+from weft.checks.findings import Finding, Part, Severity
 from weft.data.records import Example
 from weft.data.unicode import normalise
 from weft.targets import Target
@@ -33,11 +33,12 @@ def find_duplicates(target: Target, part: Part, texts: Normalised) -> Iterator[F
     agreeing = {key: target.same(row.gold for row in rows) for key, rows in groups.items()}
     opposed = [rows for key, rows in groups.items() if not agreeing[key]]
     repeated = [row.line for key, rows in groups.items() if agreeing[key] for row in rows[1:]]
-    yield from part.count("warning", repeated, "rows repeat an earlier row with the same answer")
+    message = "rows repeat an earlier row with the same answer"
+    yield from part.count("warning", repeated, message, "they only count more; remove them if that is not meant")
     if opposed:
         lines = [row.line for rows in opposed for row in rows]
         message = f"{len(opposed):,} texts occur with contradictory (different) answers ({len(lines):,} rows)"
-        yield part.finding("warning", message, lines)
+        yield part.finding("warning", message, lines, remedy="keep the right one of each")
 
 
 def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> Iterator[Finding]:
@@ -53,8 +54,10 @@ def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> 
             other = sum(not target.same([row.gold, first.gold]) for row, first in hits)
             there = parts[seen].origin.where(first.line for _, first in hits)
             there += f"; {other:,} with another answer" if other else ""
-            message, lines = f"{asked} rows are also {seen} rows ({there})", [row.line for row, _ in hits]
-            yield from part.count("warning" if seen == "train" else "note", lines, message)
+            message, lines = f"{asked} rows are also {seen} rows", [row.line for row, _ in hits]
+            severity: Severity = "warning" if seen == "train" else "note"
+            remedy = "remove them from the train file, or results on them look too good" if seen == "train" else ""
+            yield from part.count(severity, lines, message, remedy, where=f" ({there})")
         turned = [row.line for row in part.rows if texts.key(row) in exchanged]
         yield from part.count("note", turned, f"{asked} rows are {seen} rows with the two texts exchanged")
 

@@ -16,7 +16,7 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
     for part in files.values():
         if part.blank and part.rows:
             message = f"{share(len(part.blank), part.total)} rows have no answer and are passed over"
-            yield part.finding("note", message, part.blank, part.column)
+            yield part.finding("note", message, part.blank, part.column, "label them, or leave them")
         for message, count in part.repairs.items():
             yield part.finding("note", f"{count:,} {message} (repair)")
         if part.padded:

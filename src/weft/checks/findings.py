@@ -6,7 +6,7 @@ No finding holds a text of the user: it gives files, lines and counts, and of la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weft.training.reading import SplitRows
@@ -22,6 +22,13 @@ class Finding:
     severity: Severity
     path: str
     message: str
+    remedy: str = field(default="", compare=False)  # what to do about it, or the key that would help
+    fact: str = field(default="", compare=False)  # the message without where it holds
+
+    @property
+    def full(self) -> str:
+        """What was found, and what to do about it."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
 @dataclass(frozen=True)
@@ -29,14 +36,27 @@ class Part(SplitRows):
     """The rows of one split of a task, and the words for what is found in them."""
 
     def finding(
-        self, severity: Severity, message: str, lines: Sequence[int] = (), column: str | None = None
+        self,
+        severity: Severity,
+        message: str,
+        lines: Sequence[int] = (),
+        column: str | None = None,
+        remedy: str = "",
     ) -> Finding:
         """What is said of the file, or of some of its lines, or of a column in them."""
-        return Finding(severity, self.path, self.locate(message, lines, column))
+        return Finding(severity, self.path, self.locate(message, lines, column), remedy, message)
 
-    def count(self, severity: Severity, lines: Sequence[int], message: str) -> list[Finding]:
-        """What is said of some of the rows, after their share of all; nothing where there are none."""
-        return [self.finding(severity, f"{share(len(lines), len(self.rows))} {message}", lines)] if lines else []
+    def count(
+        self, severity: Severity, lines: Sequence[int], message: str, remedy: str = "", where: str = ""
+    ) -> list[Finding]:
+        """What is said of some of the rows, after their share of all; nothing where there are none.
+
+        `where` is added to the message: which other rows it is about.
+        """
+        if not lines:
+            return []
+        fact = f"{share(len(lines), len(self.rows))} {message}"
+        return [replace(self.finding(severity, f"{fact}{where}", lines, remedy=remedy), fact=fact)]
 
 
 def share(count: int, total: int) -> str:

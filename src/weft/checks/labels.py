@@ -14,6 +14,7 @@ from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
 
 LEARNABLE, MEASURABLE = 8, 10  # rows a label needs in training, and in dev or test
+_MORE_ROWS = "label more of their rows, or join them with other labels"
 COMMON, RARE = 0.8, 0.02  # shares of the rows from which a label is called too common or too rare
 
 
@@ -44,7 +45,7 @@ def find_odd_labels(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
         return
     names = label_names(task, train.rows)
     if target.labels_rows:  # a text may hold any number of spans
-        yield from _unbalanced(train, counts, names)
+        yield from _unbalanced(train, counts, names, _weights(task))
     for label in target.labels:
         if label not in counts:
             yield Finding("warning", f"tasks.{name}.labels", f"{label!r} has no training row")
@@ -73,7 +74,16 @@ def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Find
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
 
 
-def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Iterator[Finding]:
+def _weights(task: Task) -> str:
+    """The key by which rare labels count more, where the task says nothing of its loss."""
+    if task.loss is not None:
+        return ""
+    several = '{ kind = "binary", positive_weight = "balanced" }'
+    one = '{ kind = "cross_entropy", class_weights = "balanced" }'
+    return f"to make rare labels count more: loss = {several if task.target().multilabel else one}"
+
+
+def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str], remedy: str) -> Iterator[Finding]:
     rows = len(part.rows)
     rare = min(RARE, 0.25 / len(counts))  # with many labels, each has a small share by rights
     common = [name for name in counts if counts[name] > COMMON * rows] if len(counts) > 1 else []
@@ -84,7 +94,7 @@ def _unbalanced(part: Part, counts: Counter[str], shown: Collection[str]) -> Ite
     ):
         if names:
             listed = few(sorted(names), lambda name: f"{shown_label(name, shown)} {100 * counts[name] / rows:.1f} %")
-            yield part.finding("warning", f"unbalanced, {message} have: {listed}")
+            yield part.finding("warning", f"unbalanced, {message} have: {listed}", remedy=remedy)
 
 
 def _scarce(
@@ -94,4 +104,5 @@ def _scarce(
     scarce = sorted((counts[label], label) for label in known if counts[label] < least)
     if scarce:
         listed = few(scarce, lambda pair: f"{shown_label(pair[1], names)} ({pair[0]})")
-        yield part.finding("warning", f"labels with too few rows {purpose} (under {least}): {listed}")
+        message = f"labels with too few rows {purpose} (under {least}): {listed}"
+        yield part.finding("warning", message, remedy=_MORE_ROWS if least == LEARNABLE else "")

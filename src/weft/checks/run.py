@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,18 @@ class CheckReport:
 
     findings: list[Finding]
     parts: dict[str, dict[str, Part]]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many findings there are of each severity."""
+        return Counter(finding.severity for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """`0 errors, 2 warnings, 1 note: ready to train`."""
+        counts = self.counts
+        numbers = ", ".join(f"{counts[severity]} {severity}{'s' * (counts[severity] != 1)}" for severity in SEVERITIES)
+        return f"{numbers}: {'training is not possible yet' if counts['error'] else 'ready to train'}"
 
 
 def run_checks(prepared: PreparedRun) -> CheckReport:

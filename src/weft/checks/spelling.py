@@ -14,6 +14,7 @@ from weft.data.redact import shown_label
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
 
+_ONE_WAY = "if so, write them in one way"
 _SHOWN = 20  # pairs
 _LONGEST = 40  # characters of a label; what is longer may be a text
 _SHORTEST = 4  # characters of a word in which a slip can be told from another word
@@ -30,7 +31,9 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     ordered = list(dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs))
     for pair in ordered[:_SHOWN]:
         labels = " and ".join(f"{shown_label(label, names)} ({counts[label]:,} rows)" for label in pair)
-        yield part.finding("warning", f"labels that look alike: {labels}; are they the same?", [first[pair[0]]])
+        yield part.finding(
+            "warning", f"labels that look alike: {labels}; are they the same?", [first[pair[0]]], remedy=_ONE_WAY
+        )
     if rest := ordered[_SHOWN:]:
         message = f"… and {len(rest):,} more pairs of labels that look alike"
         yield part.finding("warning", message, [first[pair[0]] for pair in rest])

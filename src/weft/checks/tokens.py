@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from weft.checks.findings import Finding, Part, share
+from weft.checks.findings import Finding, Part, Severity, share
 from weft.data.records import Example, Input
 from weft.errors import ConfigError
 from weft.tasks import Task
@@ -15,6 +15,7 @@ from weft.training.reading import Origin, SplitRows
 
 CUT = 0.05  # share of texts over the token limit from which it is a likely mistake
 _CHUNK = 2048  # rows tokenized at once
+_OTHER_PARTS = 'to keep another part: truncation = "tail" or "head_tail"'
 _LONG = 64  # characters per token that is allowed, from which a text is looked at from its beginning first
 
 
@@ -32,7 +33,8 @@ def find_odd_tokens(
         except ConfigError:  # no room for text, which preparing has found
             return
         message = f"rows are over the limit of {limit} tokens and will be cut ({task.truncation!r} stays)"
-        yield from part.count("warning" if len(cut) > CUT * len(part.rows) else "note", cut, message)
+        severity: Severity = "warning" if len(cut) > CUT * len(part.rows) else "note"
+        yield from part.count(severity, cut, message, _OTHER_PARTS if task.truncation == "head" else "")
         for message in sorted(problems):
             yield from part.count("warning", sorted(problems[message]), f"rows {message}")
 

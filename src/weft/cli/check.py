@@ -49,19 +49,17 @@ def check(
         _check_grid(config, overrides or (), data, out)
         return
     experiment = read_experiment(config, overrides or ())
-    with _working():
+    with working():
         report = run_checks(prepare(experiment, data_folder(config.parent, experiment, data)))
     found = report.findings
     for name, parts in report.parts.items():
         if any(part.rows for part in parts.values()):
             out.print(_count_table(name, experiment.tasks[name], parts))
-    counts = Counter(finding.severity for finding in found)
+    counts = report.counts
     for severity in SEVERITIES:
         if counts[severity]:
             out.print(_finding_table(severity, [finding for finding in found if finding.severity == severity]))
-    numbers = ", ".join(f"{counts[severity]} {severity}{'s' * (counts[severity] != 1)}" for severity in SEVERITIES)
-    verdict = "training is not possible yet" if counts["error"] else "ready to train"
-    out.print(Text(f"{numbers}: {verdict}", style="bold red" if counts["error"] else "bold green"))
+    out.print(Text(report.verdict, style="bold red" if counts["error"] else "bold green"))
     if counts["error"]:
         raise typer.Exit(1)
 
@@ -73,7 +71,7 @@ def _check_grid(grid: Path, overrides: Sequence[str], data: Path | None, out: Co
     from weft.comparison.grid import read_grid
     from weft.comparison.plan import describe_plan, expand
 
-    with _working():
+    with working():
         plan = expand(read_grid(grid, overrides), data)
     for sentence in describe_plan(plan):
         out.print(Text(sentence))
@@ -81,7 +79,7 @@ def _check_grid(grid: Path, overrides: Sequence[str], data: Path | None, out: Co
 
 
 @contextmanager
-def _working() -> Iterator[None]:
+def working() -> Iterator[None]:
     """A sign of life on standard error where checking takes longer than two seconds."""
     from rich.console import Console
 
@@ -106,7 +104,7 @@ def _finding_table(severity: Severity, findings: list[Finding]) -> Table:
     table.add_column("place", overflow="fold", style=colour, max_width=32)
     table.add_column("message", overflow="fold", style="dim" if severity == "note" else "")
     for finding in findings:
-        table.add_row(Text(finding.path), Text(finding.message))
+        table.add_row(Text(finding.path), Text(finding.full))
     return table
 
 

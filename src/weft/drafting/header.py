@@ -1,0 +1,42 @@
+"""Whether the first line of a table names its columns, or is a row like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from weft.drafting.columns import SampledColumn
+from weft.drafting.sample import Sample
+from weft.errors import DataError
+
+_LONGEST, _WORDS = 60, 7  # of a name
+
+
+def check_header(sample: Sample, named: Collection[str]) -> None:
+    """Raise where a name looks like a cell, unless the user says it is one; shows neither names nor cells."""
+    if not sample.tabular or any(name in sample.columns for name in named):
+        return
+    odd = [number for number, column in enumerate(sample.columns.values(), 1) if _is_cell(column)]
+    if odd:
+        which = ", ".join(map(str, odd))
+        raise DataError(
+            f"the first line seems to be a row, and no header (see column {which}); write a line with the names of the "
+            "columns above it, such as text,label, or if these are names, say which with --text and --label",
+            file=sample.path,
+            line=1,
+        )
+
+
+def _is_cell(column: SampledColumn) -> bool:
+    """Whether a name is long like a text, or a value that the column holds too."""
+    name = column.name.strip()
+    if len(name) > _LONGEST or len(name.split()) > _WORDS:
+        return True
+    return bool(name) and column.scalar and (name in column.counts or (column.numbers is not None and _is_number(name)))
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
