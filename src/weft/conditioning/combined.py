@@ -21,6 +21,7 @@ class Combined(Conditioning):
 
     kind: Literal["combined"] = "combined"
     methods: tuple[Conditioning, ...]
+    """The methods, in the order in which they act; a list in place of one method is the same."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -20,7 +20,9 @@ class Classification(TextTask):
 
     kind: Literal["classification"] = "classification"
     multilabel: bool = False
+    """Whether a row may have any number of labels, also none, instead of exactly one."""
     separator: str = "|"
+    """What stands between the labels of a cell that is one text, with `multilabel`."""
     labels: tuple[str, ...] | None = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order."""
     costs: CostsOption | None = None

@@ -47,6 +47,7 @@ class NextSentence(CorpusTask):
     kind: Literal["next_sentence"] = "next_sentence"
     text_count: ClassVar[int] = 2
     pooling: Pooler | None = Cls()
+    """How a pair of stretches is read; by its first token, as in BERT's own pretraining."""
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return ("sentence1", "sentence2")

@@ -78,7 +78,10 @@ class Relations(WordTask):
         return {**super().to_row(example), self.spans: spans}
 
     def idle_options(self) -> dict[str, str]:
-        return super().idle_options() | {"repair": "relations and their spans must be right as they are; leave it out"}
+        return super().idle_options() | {
+            "repair": "relations and their spans must be right as they are; leave it out",
+            "tags": "spans come from the columns entities or spans; leave it out",
+        }
 
     def target(self) -> Target:
         return RelationsTarget(labels=self.labels or (), span_columns=(self.entities, self.spans))

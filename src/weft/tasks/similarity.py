@@ -24,11 +24,13 @@ class Similarity(PairTask):
 
     kind: Literal["similarity"] = "similarity"
     encode_as: Annotated[Literal["cross", "siamese"], Field(alias="encode")] = "siamese"
+    """`cross`: both texts in one row, each seeing the other; `siamese`: each by itself, compared afterwards."""
     score: str = "score"
     """Column of the answer."""
     scale: tuple[float, float] | None = None
     """Lowest and highest score; those that occur in training by default."""
     output: ScoreActivation = "sigmoid"
+    """How a score is made: `sigmoid` within the scale; `cosine` of the vectors, without a head; `linear`, unbounded."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
