@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, compare, demo, embed, evaluate, inspect, predict, train, vocab
+from weft.cli import check, compare, demo, embed, evaluate, inspect, kinds, predict, train, vocab
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
 app.command("vocab")(vocab.vocab)
+app.command("kinds")(kinds.kinds)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

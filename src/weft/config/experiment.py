@@ -32,7 +32,7 @@ def _layers(value: Any) -> Any:
     )
 
 
-TrainLayers = Annotated[Literal["all", "blocks"] | int, BeforeValidator(_layers)]
+TrainLayers = Annotated[Literal["all", "blocks"] | Annotated[int, Field(ge=0)], BeforeValidator(_layers)]
 
 
 def _plain_name(name: str) -> str:
@@ -191,7 +191,9 @@ class Experiment(Spec):
     """Decides all that is drawn: held-out rows, initial weights, the order of rows, dropout."""
     encoder: EncoderChoice = EncoderChoice()
     """Where the encoder comes from, and how much of it learns."""
-    conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
+    conditioning: Annotated[
+        Conditioning, BeforeValidator(_one_or_several, json_schema_input_type=Conditioning | list[Conditioning])
+    ] = Unconditioned()
     """A method, or a list of them."""
     tasks: Annotated[dict[Annotated[str, AfterValidator(_plain_name)], Task], Field(min_length=1)]
     """What to learn, a table per task: [tasks.NAME]; a name has letters, digits, - and _ only."""

@@ -67,7 +67,9 @@ _PLENTY, _PLENTY_PER_LABEL = 400, 40  # rows
 
 GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
 RowsOption = Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)]
-RowsOrShareOption = Annotated[str | float | GivenRows | None, BeforeValidator(_file_rows_or_share)]
+RowsOrShareOption = Annotated[
+    str | Annotated[float, Field(ge=0, lt=1)] | GivenRows | None, BeforeValidator(_file_rows_or_share)
+]
 
 
 class TaskFiles(Spec):

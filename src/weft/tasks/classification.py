@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from weft.targets import Target
 from weft.targets.label import LabelTarget
@@ -19,6 +20,7 @@ class Classification(TextTask):
     """
 
     kind: Literal["classification"] = "classification"
+    example: ClassVar[Mapping[str, Any]] = {"train": "messages.csv", "text": "message", "label": "urgency"}
     multilabel: bool = False
     """Whether a row may have any number of labels, also none, instead of exactly one."""
     separator: str = "|"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,6 +31,7 @@ class Relations(WordTask):
     """
 
     kind: Literal["relations"] = "relations"
+    example: ClassVar[Mapping[str, Any]] = {"train": "related.jsonl", "spans": "spans", "relations": "relations"}
     gives_spans: ClassVar[bool] = False
     relations: str = "relations"
     """Column of the answer."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from torch import nn
@@ -23,6 +23,11 @@ class Similarity(PairTask):
     """
 
     kind: Literal["similarity"] = "similarity"
+    example: ClassVar[Mapping[str, Any]] = {
+        "train": "pairs.csv",
+        "text": ("sentence1", "sentence2"),
+        "score": "score",
+    }
     encode_as: Annotated[Literal["cross", "siamese"], Field(alias="encode")] = "siamese"
     """`cross`: both texts in one row, each seeing the other; `siamese`: each by itself, compared afterwards."""
     score: str = "score"
