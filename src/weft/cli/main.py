@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, compare, demo, embed, evaluate, inspect, kinds, predict, train, vocab
+from weft.cli import check, compare, demo, embed, evaluate, inspect, kinds, predict, schema, train, vocab
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
 app.command("vocab")(vocab.vocab)
 app.command("kinds")(kinds.kinds)
+app.command("schema")(schema.schema)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

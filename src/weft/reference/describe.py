@@ -89,12 +89,16 @@ def describe_room(place: Place) -> Room:
 
 def describe_kind(name: str, spec: type[Spec]) -> DescribedKind:
     """One Spec with its options in the order of its own first, then those that it inherits."""
-    summary, _, details = inspect.cleandoc(spec.__doc__ or "").partition("\n\n")
+    _, _, details = inspect.cleandoc(spec.__doc__ or "").partition("\n\n")
     idle = idle_options(spec)
     options = tuple(option for option in describe_options(spec) if option.name not in ("kind", *idle))
-    return DescribedKind(
-        name, one_line(summary), details, options, idle, tuple(_facts(spec)), to_toml(example_document(spec))
-    )
+    example = to_toml(example_document(spec))
+    return DescribedKind(name, summary_of(spec), details, options, idle, tuple(_facts(spec)), example)
+
+
+def summary_of(spec: type[Spec]) -> str:
+    """The first sentence of a class, which says what a kind is."""
+    return one_line(inspect.cleandoc(spec.__doc__ or "").partition("\n\n")[0])
 
 
 def describe_options(spec: type[Spec]) -> list[Option]:
@@ -117,7 +121,7 @@ def describe_options(spec: type[Spec]) -> list[Option]:
 
 def idle_options(spec: type[Spec]) -> dict[str, str]:
     """The options that do nothing for a kind of task, with why."""
-    if not issubclass(spec, Task) or not _builds_from_defaults(spec):
+    if not issubclass(spec, Task) or not builds_from_defaults(spec):
         return {}
     return {name: remedy.split("; ")[0] for name, remedy in spec().idle_options().items()}
 
@@ -128,7 +132,7 @@ def _facts(spec: type[Spec]) -> Iterator[str]:
         yield f"For tasks that answer with {' or '.join(_ANSWERS[target] for target in spec.target_types)}."
         if spec.reads == "features":
             yield "For a phase, not for a task."
-    if issubclass(spec, Task) and _builds_from_defaults(spec):
+    if issubclass(spec, Task) and builds_from_defaults(spec):
         yield from dict.fromkeys(_metrics(spec))
         yield f"`loss` is `{spec().target().default_loss.to_dict()['kind']}` if unset."
 
@@ -144,7 +148,8 @@ def _metrics(spec: type[Task]) -> Iterator[str]:
             yield f"{f'With {when}, ' if when else ''}`metric` is `{target.default_metric}` if unset; others: {others}."
 
 
-def _builds_from_defaults(spec: type[Spec]) -> bool:
+def builds_from_defaults(spec: type[Spec]) -> bool:
+    """Whether its name alone will do, as no option is required."""
     return not any(field.is_required() for field in spec.model_fields.values())
 
 

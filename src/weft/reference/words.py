@@ -24,7 +24,7 @@ from weft.spec import Spec
 
 Names = Mapping[type[Spec], str]  # of the rooms that explain a Spec
 _NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four"}
-_FAR = 2**31  # beyond this a limit is that of the file format, and nobody's concern
+FAR = 2**31  # beyond this a limit is that of the file format, and nobody's concern
 
 
 def type_words(shape: Shape, names: Names, several: bool = False) -> str:
@@ -72,7 +72,7 @@ def allowed_words(shape: Shape) -> str:
 
 
 def _range(bounds: NumberRange) -> str:
-    above, below = bounds.gt is not None, bounds.lt is not None and bounds.lt < _FAR
+    above, below = bounds.gt is not None, bounds.lt is not None and bounds.lt < FAR
     low, high = bounds.gt if above else bounds.ge, bounds.lt if below else bounds.le
     start = "" if low is None else f"{'above' if above else 'from'} {number(low)}"
     if high is None:
