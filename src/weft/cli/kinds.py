@@ -13,7 +13,7 @@ def kinds(
     ] = None,
     kind: Annotated[str | None, typer.Argument(metavar="KIND", help="One choice of it, as classification.")] = None,
 ) -> None:
-    """Say what can be written into a config: every room, kind and option.
+    """Say what can be written into a config.
 
     Example: [cyan]weft kinds tasks classification[/]
 

@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, compare, demo, embed, evaluate, inspect, kinds, predict, schema, train, vocab
+from weft.cli import (
+    check,
+    compare,
+    completion,
+    demo,
+    embed,
+    evaluate,
+    info,
+    inspect,
+    kinds,
+    predict,
+    schema,
+    train,
+    vocab,
+)
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -47,9 +61,11 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
+app.command("info")(info.info)
 app.command("vocab")(vocab.vocab)
 app.command("kinds")(kinds.kinds)
 app.command("schema")(schema.schema)
+app.command("completion")(completion.completion)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

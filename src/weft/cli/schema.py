@@ -14,7 +14,7 @@ def schema(
         Path | None, typer.Option("--output", "-o", help="JSON file to write; on standard output if unset.")
     ] = None,
 ) -> None:
-    """Write the JSON Schema of a config, for completion and checks in editors.
+    """Write the JSON Schema of a config, for editors.
 
     Example: [cyan]weft schema --output weft.schema.json[/]
 
