@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from conftest import RunWeft
 from weft.drafting.checked import CheckedDraft, check_draft
-from weft.drafting.document import document_of
+from weft.drafting.document import document_of, write_document
 from weft.drafting.draft import draft
 from weft.drafting.english import seems_english
 from weft.drafting.names import plain_name
@@ -174,6 +174,15 @@ def test_a_number_for_a_single_text_is_asked_for_where_it_is_named(
     rated = write_csv(tmp_path / "rated.csv", ("review", "rating"), labelled(60, [n / 7 for n in range(60)]))
     (task,) = tomllib.loads(passes(rated).text)["tasks"].values()
     assert (task["kind"], task["score"]) == ("regression", "rating")
+
+
+def test_a_schema_beside_the_config_is_named_in_its_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = draft([write_csv(tmp_path / "r.csv", HEADER, labelled(60))], Hints())
+    document = document_of(found, tmp_path)
+    assert "#:schema" not in write_document(found, document, "r.toml")
+    (tmp_path / "weft.schema.json").write_text("{}", encoding="utf-8")
+    assert write_document(found, document, "r.toml").startswith("#:schema ./weft.schema.json\n")
 
 
 def test_whole_numbers_are_amounts_where_the_kind_says_so(tmp_path: Path) -> None:

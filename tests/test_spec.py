@@ -102,4 +102,7 @@ def test_options_are_explained_by_the_texts_below_them_also_where_they_are_inher
     found = Training.explained()
     assert found["max_grad_norm"] == "Longest gradient of a step; 0 for no limit."
     assert found["batch_tokens"].startswith("The most tokens a batch may hold")  # of `Batching`, which it derives from
-    assert "weight_decay" not in found  # nothing stands below it
+
+
+def test_an_option_without_a_text_below_it_is_not_explained() -> None:
+    assert "radius" not in Circle.explained()

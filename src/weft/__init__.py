@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from weft.model.evaluate import TaskResult
     from weft.model.inspection import Inspection, Piece, ReadRow, ReadText, Word
     from weft.model.model import Model, load
+    from weft.model.results import TaskResults
     from weft.model.zero_shot import zero_shot
     from weft.pooling import Pooler
     from weft.reports.comparison_record import CellRecord, ClassDifference, ComparisonRecord, PairRecord
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from weft.tokenization.words import Words
     from weft.training.progress import Callback
     from weft.training.run import train
+
+    __version__: str
 
 __all__ = [
     "Batch",
@@ -136,6 +139,7 @@ __all__ = [
     "TargetType",
     "Task",
     "TaskResult",
+    "TaskResults",
     "Text",
     "TextEncoder",
     "TextVectors",
@@ -186,6 +190,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "model.evaluate": ("TaskResult",),
         "model.inspection": ("Inspection", "Piece", "ReadRow", "ReadText", "Word"),
         "model.model": ("Model", "load"),
+        "model.results": ("TaskResults",),
         "model.zero_shot": ("zero_shot",),
         "pooling": ("Pooler",),
         "reports.comparison_record": ("CellRecord", "ClassDifference", "ComparisonRecord", "PairRecord"),
@@ -215,6 +220,8 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
     _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("importlib.metadata").version("weft")
         if name not in _MODULE_OF:
             raise AttributeError(f"module 'weft' has no attribute {name!r}; public names: {', '.join(__all__)}")
         return getattr(import_module(f"weft.{_MODULE_OF[name]}"), name)

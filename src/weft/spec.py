@@ -45,6 +45,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True)
 
     renamed: ClassVar[Mapping[str, str]] = {}  # older names of its options, which stay readable, and today's
+    example: ClassVar[Mapping[str, Any]] = {}  # options that the reference shows as an example; the defaults if empty
 
     _root: ClassVar[type[Spec] | None] = None
     _registered: ClassVar[dict[str, type[Spec]]] = {}

@@ -40,10 +40,11 @@ def compare(
 ) -> None:
     """Compare methods on your own data: same rows, same seeds, and a verdict that can be trusted.
 
-    Prints first how long it will take and what so many seeds can decide. Ctrl-C is safe: the same command goes on where
-    it stopped, and after a change only what changed runs again.
-
     Example: [cyan]weft compare grid.toml --jobs 2[/]; then [cyan]weft compare grid.toml --use NAME -o best.toml[/]
+
+    Prints first how long it will take and what so many seeds can decide. Ctrl-C
+    is safe: the same command goes on where it stopped, and after a change only
+    what changed runs again.
     """
     from rich.markup import escape
 

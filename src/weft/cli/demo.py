@@ -23,8 +23,11 @@ def demo(
 ) -> None:
     """Train a triage model on invented patient messages, here and now, without internet.
 
-    Three questions on one encoder: how urgent is a message, is it a mere thank-you, and which symptoms, parts of the
-    body, medications and times does it name? Takes two to four minutes on two cores, less than one with --quick.
+    Example: [cyan]weft demo --quick[/]
+
+    Three questions on one encoder: how urgent is a message, is it a mere
+    thank-you, and which symptoms, parts of the body, medications and times does
+    it name? Takes two to four minutes on two cores, less than one with --quick.
     The messages are invented and the model is [bold]not for medical use[/].
     """
     from weft.cli.screen import console, show_run

@@ -41,8 +41,9 @@ def init(
 
     Example: [cyan]weft init messages.csv[/], then [cyan]weft train messages.toml[/]
 
-    Finds the texts, the labels and the kind of task, checks the config as [cyan]weft check[/] does, and says why it
-    chose what, and what it is unsure of. Files called train, dev and test belong together.
+    Finds the texts, the labels and the kind of task, checks the config as
+    [cyan]weft check[/] does, and says why it chose what, and what it is
+    unsure of. Files called train, dev and test belong together.
     """
     from weft.drafting.draft import draft
     from weft.drafting.question import Hints

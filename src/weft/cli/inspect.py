@@ -47,10 +47,11 @@ def inspect(
 ) -> None:
     """Show where a task looked in a text, which labels pulled, and which words spoke for the answer.
 
-    Attention is not an explanation; beside it stand gradient × input, and what becomes of the answer when each word is
-    left out, with how far these two agree.
-
     Example: [cyan]weft inspect triage --task urgency --text "I can hardly breathe" --output page.html[/]
+
+    Attention is not an explanation; beside it stand gradient × input, and what
+    becomes of the answer when each word is left out, with how far these two
+    agree.
     """
     from weft.cli.screen import console, counting
     from weft.data.atomic import write_atomically

@@ -10,7 +10,22 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, compare, demo, embed, evaluate, init, inspect, predict, train, vocab
+from weft.cli import (
+    check,
+    compare,
+    completion,
+    demo,
+    embed,
+    evaluate,
+    info,
+    init,
+    inspect,
+    kinds,
+    predict,
+    schema,
+    train,
+    vocab,
+)
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -48,7 +63,11 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
+app.command("info")(info.info)
 app.command("vocab")(vocab.vocab)
+app.command("kinds")(kinds.kinds)
+app.command("schema")(schema.schema)
+app.command("completion")(completion.completion)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

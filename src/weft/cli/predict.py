@@ -59,13 +59,16 @@ def predict(
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
 
-    A file needs the columns the tasks were trained with. The input's own columns are kept; `truncated` says where a
-    text was too long to be read whole, `empty` where there was nothing to read, so that the answers mean nothing.
-    `--sort` writes nothing before all rows are answered; rows that rank equal keep their order.
-
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
 
-    Before anything is labelled: [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
+    A file needs the columns the tasks were trained with. The input's own
+    columns are kept; `truncated` says where a text was too long to be read
+    whole, `empty` where there was nothing to read, so that the answers mean
+    nothing. `--sort` writes nothing before all rows are answered; rows that
+    rank equal keep their order.
+
+    Before anything is labelled:
+    [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
     """
     from weft.cli.screen import console, counting, show_answers
     from weft.data.formats import check_output, write_rows

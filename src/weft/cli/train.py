@@ -13,7 +13,7 @@ from weft.cli.options import DataFolder, DeviceChoice, Overrides
 
 def train(
     config: Annotated[Path, typer.Argument(help="The experiment, as a TOML file.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to make [default: runs/NAME].")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to make; runs/NAME if unset.")] = None,
     overrides: Overrides = None,
     data: DataFolder = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the config's seed.")] = None,
@@ -25,10 +25,10 @@ def train(
 ) -> None:
     """Train all tasks of a config on one encoder.
 
-    Writes a folder with the model, report.html and metrics.json. Ctrl-C stops safely; --resume goes on as if nothing
-    had happened.
-
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
+
+    Writes a folder with the model, report.html and metrics.json. Ctrl-C stops
+    safely; --resume goes on as if nothing had happened.
     """
     if show_config:
         _show_config(config, overrides or (), data, seed)

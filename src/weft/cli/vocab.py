@@ -41,10 +41,11 @@ def vocab(
 ) -> None:
     """Learn a vocabulary from texts, for an encoder that is to be trained from scratch.
 
-    Files may be of any size. The folder is a tokenizer that weft and transformers load. With --show and no FILE, the
-    vocabulary of an existing folder cuts the words.
-
     Example: [cyan]weft vocab notes.txt more.csv --kind bpe --size 8000 --output pieces --show "unbelievable"[/]
+
+    Files may be of any size. The folder is a tokenizer that weft and
+    transformers load. With --show and no FILE, the vocabulary of an existing
+    folder cuts the words.
     """
     from weft.corpus.files import corpus_files
     from weft.tokenization.tokenizer import Tokenizer

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -28,6 +28,9 @@ from weft.errors import ConfigError, Fault
 from weft.spec import Spec, parse
 
 _MOST = 1000  # seeds; more are a slip of the finger
+
+Seeds = Annotated[int, Field(ge=1, le=_MOST)] | list[Annotated[int, Field(ge=0)]]  # as a grid file has them
+Sizes = list[Annotated[int, Field(ge=1)] | Literal["all"]]
 
 
 def _seeds(value: Any) -> Any:
@@ -83,9 +86,9 @@ class Grid(Spec):
     """Instead of variants: each task alone, every pair, and all together."""
     apart: bool = False
     """Every task is trained by itself, so that one table shows the variants on several data sets."""
-    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] = 8  # type: ignore[assignment]
+    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds, json_schema_input_type=Seeds)] = 8  # type: ignore[assignment]
     """How many, or which; 8 can decide up to 6 comparisons."""
-    sizes: Annotated[tuple[int | None, ...], BeforeValidator(_sizes)] = ()
+    sizes: Annotated[tuple[int | None, ...], BeforeValidator(_sizes, json_schema_input_type=Sizes)] = ()
     """Training rows per task; all of them if unset."""
     folds: Annotated[int, Field(ge=2)] | None = None
     """Instead of test files: every training row is answered once, by a model that learned from the other folds."""

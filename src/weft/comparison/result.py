@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from weft.model.notebook import html_table
 from weft.reports.comparison_csv import COLUMNS
 from weft.reports.comparison_record import CellRecord, ComparisonRecord
-from weft.reports.comparison_sentences import sentences
+from weft.reports.comparison_sentences import amount, amounts, p_words, sentences
 from weft.reports.comparison_terminal import comparison_table
+from weft.reports.summary import interval_in_words, number
+
+_HEADINGS = ("variant", "rows", "mean", "95 % interval", "difference", "95 % interval", "p", "verdict")
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,3 +51,23 @@ class Comparison:
             for sentence in self.sentences.values():
                 console.print(sentence, markup=False)
         return f"{captured.get()}{self.folder / 'compare.html'}"
+
+    def _repr_html_(self) -> str:
+        """A table per task and its sentence, for notebooks."""
+        parts = []
+        for task, sentence in self.sentences.items():
+            rows = [
+                (
+                    cell.variant,
+                    "all" if cell.size is None else f"{cell.size:,}",
+                    number(cell.mean),
+                    interval_in_words(cell.interval),
+                    amount(cell, cell.difference),
+                    amounts(cell, cell.difference_interval),
+                    p_words(cell.p),
+                    cell.verdict or ("base" if cell.is_base else "–"),
+                )
+                for cell in self.record.of(task)
+            ]
+            parts.append(html_table(_HEADINGS, rows, task) + f"<p>{escape(sentence)}</p>")
+        return "".join(parts)

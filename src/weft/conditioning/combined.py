@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import model_validator
@@ -20,7 +20,9 @@ class Combined(Conditioning):
     """A list of methods; at most one of them may decide what the first token gathers."""
 
     kind: Literal["combined"] = "combined"
+    example: ClassVar[Mapping[str, Any]] = {"methods": ("label_attention", "lora")}
     methods: tuple[Conditioning, ...]
+    """The methods, in the order in which they act; a list in place of one method is the same."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

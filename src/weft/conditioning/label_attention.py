@@ -46,6 +46,7 @@ class LabelAttention(Conditioning):
     label_loss: Literal["mean", "sum"] = "mean"
     """Over the labels. The paper has the sum, for tasks of two to six labels; with many it would drown the task."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         known = {task: set(names) for task, names in shape.labels.items()}

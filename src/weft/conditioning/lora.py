@@ -20,9 +20,13 @@ class Lora(Conditioning):
 
     kind: Literal["lora"] = "lora"
     rank: Annotated[int, Field(ge=1)] = 8
+    """Width of the two narrow matrices A and B; the larger, the more can be learned and the more weights there are."""
     alpha: Annotated[float, Field(gt=0)] = 16.0
+    """What is added is scaled by alpha / rank."""
     parts: Parts = ("q", "v")
+    """What it changes of attention: queries (q), keys (k), values (v)."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers = chosen_layers(self.layers, shape.config)

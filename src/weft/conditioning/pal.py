@@ -23,8 +23,11 @@ class Pal(Conditioning):
 
     kind: Literal["pal"] = "pal"
     width: Annotated[int, Field(ge=1)] = 204
+    """Numbers per token that the attention works with, a multiple of `heads`."""
     heads: Annotated[int, Field(ge=1)] = 12
+    """Attention heads."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         if self.width % self.heads:

@@ -33,10 +33,13 @@ class TaskActivated(Conditioning):
 
     kind: Literal["task_activated"] = "task_activated"
     activation: Literal["none", "elu", "tanh", "selu", "gelu"] = "elu"
+    """The function between adding the task vector and the output projection."""
     init: Literal["random", "identity"] = "random"
     """How the output projection starts."""
     parts: Parts = ("q", "k", "v")
+    """What it changes of attention: queries (q), keys (k), values (v)."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers, config = chosen_layers(self.layers, shape.config), shape.config

@@ -19,7 +19,9 @@ class TaskProjected(Conditioning):
 
     kind: Literal["task_projected"] = "task_projected"
     parts: Parts = ("q", "k", "v")
+    """What it changes of attention: queries (q), keys (k), values (v)."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         config, layers = shape.config, chosen_layers(self.layers, shape.config)

@@ -25,7 +25,9 @@ class TaskQkv(Conditioning):
 
     kind: Literal["task_qkv"] = "task_qkv"
     parts: Parts = ("q", "k", "v")
+    """What it changes of attention: queries (q), keys (k), values (v)."""
     layers: ConditionedLayers = "all"
+    """Layers it acts in, counted from 0, the lowest; "all" for every one."""
 
     def build(self, shape: NetworkShape) -> Conditioner:
         layers = chosen_layers(self.layers, shape.config)

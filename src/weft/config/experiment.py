@@ -32,7 +32,7 @@ def _layers(value: Any) -> Any:
     )
 
 
-TrainLayers = Annotated[Literal["all", "blocks"] | int, BeforeValidator(_layers)]
+TrainLayers = Annotated[Literal["all", "blocks"] | Annotated[int, Field(ge=0)], BeforeValidator(_layers)]
 
 
 def _plain_name(name: str) -> str:
@@ -67,13 +67,17 @@ class Scratch(Spec):
     tokenizer: str
     """Folder that `weft vocab` wrote, beside the tasks' files or where weft is run."""
     num_hidden_layers: Annotated[int, Field(ge=1)] = 4
+    """Layers of the encoder, each attention and a feed-forward part."""
     hidden_size: Annotated[int, Field(ge=2)] = 256
+    """Numbers per token between the layers, a multiple of `num_attention_heads`."""
     num_attention_heads: Annotated[int, Field(ge=1)] = 4
+    """Attention heads of each layer."""
     intermediate_size: Annotated[int, Field(ge=1)] | None = None
     """Width of the feed-forward layers; four times `hidden_size` if unset."""
     max_position_embeddings: Annotated[int, Field(ge=3)] = 512
     """The most tokens of a row."""
     hidden_dropout_prob: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of the numbers zeroed in training, in attention too."""
 
     @model_validator(mode="after")
     def _divides(self) -> Self:
@@ -131,13 +135,19 @@ class Phase(Spec):
     """
 
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Names of the tasks that learn; all of them if unset, and with `fit` all whose heads can be fitted."""
     epochs: Annotated[int, Field(ge=1)] | None = None
+    """Passes over the rows; as in `training` if unset."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Batches of each task, instead of epochs: for rows so few that an epoch is next to nothing."""
     sampling: Sampler | None = None
+    """Which task each step belongs to; as in the whole run if unset."""
     learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """Of the encoder; as in `training` if unset."""
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """Of everything outside the encoder; as in `training` if unset."""
     train_layers: TrainLayers | None = None
+    """How many of the top layers learn, as in `encoder`, which decides if unset."""
     loss: Loss | None = None
     """A loss of what heads read, as `supervised_contrastive`, for the tasks whose answers it suits; the others learn by
     their own. Batches then hold as many rows of each label."""
@@ -183,16 +193,23 @@ class Experiment(Spec):
     data: str | None = None
     """Folder that the tasks' files are in; by default the config file's own."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 13
+    """Decides all that is drawn: held-out rows, initial weights, the order of rows, dropout."""
     encoder: EncoderChoice = EncoderChoice()
-    conditioning: Annotated[Conditioning, BeforeValidator(_one_or_several)] = Unconditioned()
+    """Where the encoder comes from, and how much of it learns."""
+    conditioning: Annotated[
+        Conditioning, BeforeValidator(_one_or_several, json_schema_input_type=Conditioning | list[Conditioning])
+    ] = Unconditioned()
     """A method, or a list of them."""
     tasks: Annotated[
         dict[Annotated[str, AfterValidator(_plain_name)], Annotated[Task, AfterValidator(_settle)]], Field(min_length=1)
     ]
+    """What to learn, a table per task: [tasks.NAME]; a name has letters, digits, - and _ only."""
     sampling: Sampler = RoundRobin()
+    """Which task each training step belongs to."""
     preset: Preset = Auto()
     """How to learn where neither phases nor settings of training say."""
     training: Training = Training()
+    """How the weights are learned: rates, batches, what is measured on the way."""
     phases: tuple[Phase, ...] = ()
     """Stretches of training, one after the other; those of the preset if none are given."""
 

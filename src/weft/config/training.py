@@ -52,10 +52,13 @@ class Training(Batching):
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
     """For everything outside the encoder; by the preset if unset."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    """How strongly weights are drawn to zero in each step (AdamW); biases and norms are not."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Factor on the learning rate from each layer to the one below."""
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the steps of a phase in which the learning rate rises from near zero to its full value."""
     lr_scheduler_type: Literal["linear", "cosine", "constant"] = "linear"
+    """How the learning rate falls after warm-up; `constant` does not."""
     max_grad_norm: Annotated[float, Field(ge=0)] = 1.0
     """Longest gradient of a step; 0 for no limit."""
     gradient_accumulation_steps: Annotated[int, Field(ge=1)] | None = None

@@ -12,8 +12,8 @@ from weft.drafting.texts import ReadColumns
 
 MOST = 6  # answers that are asked for together without having been named
 _ORDINAL = (
-    'if these numbers are grades: loss = "ordinal" takes a near miss for less than a far one; if they are amounts: --kind '
-    "regression"
+    'if these numbers are grades: loss = "ordinal" takes a near miss for less than a far one;'
+    " if they are amounts: --kind regression"
 )
 _SEPARATOR = "|"  # the default
 

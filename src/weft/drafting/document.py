@@ -12,6 +12,7 @@ import tomli_w
 
 from weft.drafting.draft import Draft, TaskDraft
 
+SCHEMA = "weft.schema.json"  # beside a config, it lets editors complete it; `weft schema` writes it
 _WIDTH = 100  # characters of a line
 
 
@@ -27,6 +28,7 @@ def write_document(
     """The config with its comments; `findings` of the check by task, those of no task under an empty name."""
     found = findings or {}
     lines = [
+        *([f"#:schema ./{SCHEMA}", ""] if (Path(config).parent / SCHEMA).is_file() else []),
         *_comment(f"Drafted by weft init, which looked at {', '.join(draft.looked_at)}."),
         *_comment(
             "Remarks say why; change what is wrong. How to learn is not said, so it goes by the rows there are: "

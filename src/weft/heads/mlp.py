@@ -21,6 +21,7 @@ class Mlp(Head):
     sizes: tuple[Annotated[int, Field(ge=1)], ...] = (256,)
     """Widths of the hidden layers."""
     activation: Literal["relu", "gelu", "tanh"] = "relu"
+    """The function after each hidden layer."""
 
     def build(self, inputs: int, outputs: int) -> nn.Module:
         widths = (inputs, *self.sizes)

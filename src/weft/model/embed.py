@@ -34,13 +34,18 @@ _WINDOW = 2048  # texts looked at together, so that rows of similar length share
 _BATCH_TOKENS = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TextVectors:
     """The vectors of one text: one for a sentence, else one per word or token with the characters it covers."""
 
     vectors: Vectors  # (n, H)
     spans: list[tuple[int, int]]  # characters [start, end) of each vector, empty for a sentence
     dropped: int  # tokens that did not fit
+
+    def __repr__(self) -> str:
+        count, width = self.vectors.shape
+        cut = f", {self.dropped} tokens cut" if self.dropped else ""
+        return f"TextVectors({count} vector{'s' * (count != 1)} of {width} numbers{cut})"
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,9 @@ class TextEncoder:
             )
         self.encoder, self.tokenizer = encoder.eval(), tokenizer
         self.report = report or LoadReport()
+
+    def __repr__(self) -> str:
+        return f"TextEncoder({describe_encoder(self.encoder)}, {self.tokenizer.size:,} tokens known)"
 
     @overload
     def embed(
@@ -179,6 +187,14 @@ class TextEncoder:
             for index, vectors in zip(indices, describe(states, chosen, options), strict=True):
                 done[index] = vectors
         return (vectors for vectors in done if vectors is not None)
+
+
+def describe_encoder(encoder: Encoder) -> str:
+    """Family, sizes and where it computes, in a few words."""
+    config, weights = encoder.config, sum(parameter.numel() for parameter in encoder.parameters())
+    device = next(encoder.parameters()).device
+    sizes = f"{config.num_hidden_layers} layers, {config.hidden_size} wide, {weights / 1e6:.1f} million weights"
+    return f"{config.family} encoder, {sizes}, on {device}"
 
 
 def load_encoder(

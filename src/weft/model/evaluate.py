@@ -32,7 +32,7 @@ TokenizedGroup = Mapping[str, Sequence[TokenizedExample]]  # the same rows for t
 ScoredWindow = tuple[str, Scores, Sequence[TokenizedExample]]  # a task, raw scores of some rows, and what these are
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaskResult:
     """One task's measures on some rows, and what simple methods reach on the same."""
 
@@ -42,6 +42,14 @@ class TaskResult:
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()  # what a report shows beside
     outcomes: Outcomes | None = field(default=None, compare=False)  # of each row, where intervals were asked for
+
+    def __repr__(self) -> str:
+        low_high = self.measures.intervals.get(self.metric)
+        interval = f" ({low_high[0]:.3f} to {low_high[1]:.3f})" if low_high else ""
+        beside = "".join(
+            f", {name} {scores[self.metric]:.3f}" for name, scores in self.baselines.items() if self.metric in scores
+        )
+        return f"TaskResult({self.metric} {self.value:.3f}{interval} on {self.rows:,} rows{beside})"
 
     @property
     def value(self) -> float:

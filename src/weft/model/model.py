@@ -13,14 +13,15 @@ from weft.data.records import Input
 from weft.data.tables import RowSource
 from weft.errors import CheckpointError, DataError
 from weft.model.devices import Device, choose_device
-from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors
-from weft.model.evaluate import TaskResult, evaluate_data
+from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors, describe_encoder
+from weft.model.evaluate import evaluate_data
 from weft.model.folder import DOCUMENT, load_network, save_network
 from weft.model.inputs import choose_tasks
 from weft.model.inspect import inspect
 from weft.model.inspection import Heads, Inspection
 from weft.model.network import Network
 from weft.model.predict import Tally, by_task, of_task, predict
+from weft.model.results import TaskResults
 from weft.tokenization.tokenizer import Text, Truncation, check_texts, refuse_bare_text
 
 
@@ -29,6 +30,10 @@ class Model:
 
     def __init__(self, network: Network) -> None:
         self.network = network.eval()
+
+    def __repr__(self) -> str:
+        tasks = ", ".join(f"{name}: {_in_words(self.network, name)}" for name in self.network.tasks)
+        return f"Model({tasks}; {describe_encoder(self.network.encoder)})"
 
     @property
     def tasks(self) -> list[str]:
@@ -69,8 +74,8 @@ class Model:
 
     def evaluate(
         self, data: RowSource | Mapping[str, RowSource], task: str | Sequence[str] | None = None
-    ) -> dict[str, TaskResult]:
-        """The result of each task, by its name, on gold rows.
+    ) -> TaskResults:
+        """The result of each task, by its name, on gold rows; it prints as a table.
 
         `data` is a file's path, a table (pandas, polars, Arrow) or rows as dicts, for all tasks whose columns it has; a
         warning names those that it has not. A dict gives each task data of its own. With `task`, one name or several,
@@ -80,7 +85,7 @@ class Model:
         results, notes = evaluate_data(self.network, data, named)
         for note in notes:
             warnings.warn(note, stacklevel=2)
-        return results
+        return TaskResults(results)
 
     @overload
     def embed(
@@ -146,6 +151,12 @@ class Model:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder that `weft.load` reads."""
         save_network(self.network, Path(folder))
+
+
+def _in_words(network: Network, task: str) -> str:
+    """The kind of a task, and how many labels it has; their names could be texts."""
+    labels = len(network.targets[task].labels)
+    return f"{network.tasks[task].to_dict()['kind']}" + (f" of {labels} labels" if labels else "")
 
 
 def load(folder: str | os.PathLike[str], *, device: Device = "auto") -> Model:

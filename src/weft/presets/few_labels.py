@@ -24,7 +24,9 @@ class FewLabels(Preset):
     steps: Annotated[int, Field(ge=1)] | None = None
     """Steps of the first stage; if unset, 30 where all rows of a task are one batch, else 60."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    """Of the encoder in the first stage."""
     interpolate: Annotated[float, Field(gt=0, lt=1)] = 0.75
+    """How far the encoder goes from where it began to where the first stage ended."""
     temperature: Annotated[float, Field(gt=0)] = 0.1
     """Of the contrastive loss: the smaller, the more it is about the nearest rows."""
 

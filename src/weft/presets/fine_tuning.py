@@ -18,7 +18,9 @@ class FineTuning(Preset):
     steps: Annotated[int, Field(ge=1)] = 300
     """Steps to take at least, as whole epochs, up to `most_epochs` of them; never fewer than `least_epochs`."""
     least_epochs: Annotated[int, Field(ge=1)] = 4
+    """The fewest passes over the rows of the largest task."""
     most_epochs: Annotated[int, Field(ge=1)] = 20
+    """The most passes over the rows of the largest task."""
 
     def expand(self, facts: Facts) -> Expansion:
         fitted = [name for name, task in facts.tasks.items() if task.fits]

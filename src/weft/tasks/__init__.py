@@ -66,6 +66,10 @@ DEV_SHARE = 0.1  # of plenty of training rows
 _PLENTY, _PLENTY_PER_LABEL = 400, 40  # rows
 
 GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
+RowsOption = Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)]
+RowsOrShareOption = Annotated[
+    str | Annotated[float, Field(ge=0, lt=1)] | GivenRows | None, BeforeValidator(_file_rows_or_share)
+]
 
 
 class TaskFiles(Spec):
@@ -74,14 +78,14 @@ class TaskFiles(Spec):
     In Python, a table (pandas, polars, Arrow) or rows as dicts may stand for a file.
     """
 
-    train: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
+    train: RowsOption = None
     """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
-    dev: Annotated[str | float | GivenRows | None, BeforeValidator(_file_rows_or_share)] = None
+    dev: RowsOrShareOption = None
     """File of the rows to choose by, or the share of the training rows to hold out for that, 0 for none.
 
     If unset, a tenth of them where there are 400 or more and most labels have 40; fewer are all needed to learn from.
     """
-    test: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
+    test: RowsOption = None
     """File of the rows to report on; the dev rows where there is none."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training rows to use, by label and seed."""
@@ -135,6 +139,7 @@ class Task(TaskFiles, root=True):
     truncation: Truncation = "head"
     """Which part of a text that is too long stays."""
     head: Head = Linear()
+    """What turns the features of a row, word or span into scores."""
     pooling: Pooler | None = None
     """The mean of the tokens if unset, or the first token where a conditioning method feeds that."""
     loss: Loss | None = None

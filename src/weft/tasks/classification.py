@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from weft.data.label_words import label_texts
 from weft.heads.cosine import Cosine
@@ -18,6 +18,11 @@ from weft.tasks.base.costs import CostsOption
 from weft.tasks.base.text import TextTask
 
 
+def _names(labels: Any) -> Any:
+    """The labels of a list, or of a table of what each means."""
+    return list(labels) if isinstance(labels, Mapping) else labels
+
+
 class Classification(TextTask):
     """Reads a text; answers with a label, or with `multilabel` with any number of labels.
 
@@ -28,9 +33,14 @@ class Classification(TextTask):
     """
 
     kind: Literal["classification"] = "classification"
+    example: ClassVar[Mapping[str, Any]] = {"train": "messages.csv", "text": "message", "label": "urgency"}
     multilabel: bool = False
+    """Whether a row may have any number of labels, also none, instead of exactly one."""
     separator: str = "|"
-    labels: tuple[str, ...] | None = None
+    """What stands between the labels of a cell that is one text, with `multilabel`."""
+    labels: Annotated[
+        tuple[str, ...] | None, BeforeValidator(_names, json_schema_input_type=tuple[str, ...] | dict[str, str] | None)
+    ] = None
     """All labels in order; those that occur in training by default. `ordinal` losses need the order.
 
     A table names and describes them: {refund = "The customer wants money back."}.
@@ -54,7 +64,7 @@ class Classification(TextTask):
         if wrong:
             received = describe(labels[wrong[0]])
             raise ValueError(f'labels is a table of NAME = "what it means", in words; received {received} for one')
-        return {**data, "labels": list(labels), "descriptions": {name: text for name, text in labels.items() if text}}
+        return {**data, "descriptions": {name: text for name, text in labels.items() if text}}
 
     @model_validator(mode="after")
     def _describes_labels(self) -> Self:

@@ -19,6 +19,7 @@ class MaskedWords(MaskedTask):
     """
 
     kind: Literal["masked_words"] = "masked_words"
+    example: ClassVar[Mapping[str, Any]] = {"train": "notes.txt"}
     renamed: ClassVar[Mapping[str, str]] = {"whole_words": "whole_word_masking"}
     whole_word_masking: bool = False
     """Whether all tokens of a word are chosen together."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.corpus.rows import ELSEWHERE, FOLLOWS
 from weft.data.records import Gold, Input
@@ -45,8 +45,10 @@ class NextSentence(CorpusTask):
     """
 
     kind: Literal["next_sentence"] = "next_sentence"
+    example: ClassVar[Mapping[str, Any]] = {"train": "notes.txt"}
     text_count: ClassVar[int] = 2
     pooling: Pooler | None = Cls()
+    """How a pair of stretches is read; by its first token, as in BERT's own pretraining."""
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
         return ("sentence1", "sentence2")

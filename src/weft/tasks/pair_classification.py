@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Literal
 
 from weft.targets import Target
 from weft.targets.label import LabelTarget
@@ -15,6 +15,11 @@ class PairClassification(PairTask):
     """Reads two texts; answers with a label."""
 
     kind: Literal["pair_classification"] = "pair_classification"
+    example: ClassVar[Mapping[str, Any]] = {
+        "train": "pairs.tsv",
+        "text": ("sentence1", "sentence2"),
+        "label": "is_duplicate",
+    }
     label: str = "label"
     """Column of the answer."""
     labels: tuple[str, ...] | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Literal, Self
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -13,17 +13,16 @@ from weft.tasks.base.text import OneTextTask
 
 
 class Regression(OneTextTask):
-    """Reads a text; answers with a number.
-
-    `output`: `sigmoid` bounds the number to the scale; `linear` does not.
-    """
+    """Reads a text; answers with a number."""
 
     kind: Literal["regression"] = "regression"
+    example: ClassVar[Mapping[str, Any]] = {"train": "listings.csv", "text": "text", "score": "price"}
     score: str = "score"
     """Column of the answer."""
     scale: tuple[float, float] | None = None
     """Lowest and highest number; those that occur in training by default."""
     output: Literal["sigmoid", "linear"] = "sigmoid"
+    """How a number is made: `sigmoid` stays within the scale, `linear` is unbounded."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

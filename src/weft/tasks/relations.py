@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,6 +31,7 @@ class Relations(WordTask):
     """
 
     kind: Literal["relations"] = "relations"
+    example: ClassVar[Mapping[str, Any]] = {"train": "related.jsonl", "spans": "spans", "relations": "relations"}
     gives_spans: ClassVar[bool] = False
     relations: str = "relations"
     """Column of the answer."""
@@ -78,7 +79,10 @@ class Relations(WordTask):
         return {**super().to_row(example), self.spans: spans}
 
     def idle_options(self) -> dict[str, str]:
-        return super().idle_options() | {"repair": "relations and their spans must be right as they are; leave it out"}
+        return super().idle_options() | {
+            "repair": "relations and their spans must be right as they are; leave it out",
+            "tags": "spans come from the columns entities or spans; leave it out",
+        }
 
     def target(self) -> Target:
         return RelationsTarget(labels=self.labels or (), span_columns=(self.entities, self.spans))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from torch import nn
@@ -23,12 +23,19 @@ class Similarity(PairTask):
     """
 
     kind: Literal["similarity"] = "similarity"
+    example: ClassVar[Mapping[str, Any]] = {
+        "train": "pairs.csv",
+        "text": ("sentence1", "sentence2"),
+        "score": "score",
+    }
     encode_as: Annotated[Literal["cross", "siamese"], Field(alias="encode")] = "siamese"
+    """`cross`: both texts in one row, each seeing the other; `siamese`: each by itself, compared afterwards."""
     score: str = "score"
     """Column of the answer."""
     scale: tuple[float, float] | None = None
     """Lowest and highest score; those that occur in training by default."""
     output: ScoreActivation = "sigmoid"
+    """How a score is made: `sigmoid` within the scale; `cosine` of the vectors, without a head; `linear`, unbounded."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

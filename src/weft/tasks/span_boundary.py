@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ class SpanBoundary(MaskedTask):
     """
 
     kind: Literal["span_boundary"] = "span_boundary"
+    example: ClassVar[Mapping[str, Any]] = {"train": "notes.txt"}
     p: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """Of the geometric law of lengths: the larger, the shorter spans are."""
     longest: Annotated[int, Field(ge=1)] = 10

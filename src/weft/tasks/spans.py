@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ class Spans(WordTask):
     """
 
     kind: Literal["spans"] = "spans"
+    example: ClassVar[Mapping[str, Any]] = {"train": "marked.jsonl", "tokens": "tokens", "spans": "spans"}
     max_width: Annotated[int, Field(ge=1, le=64)] = 12
     """The most words of a span; wider ones cannot be found."""
     flat: bool = False

@@ -19,6 +19,7 @@ class Tagging(WordTask):
     """Reads a text; answers with the spans that tags of its words mark, or with `plain` tags with one for each word."""
 
     kind: Literal["tagging"] = "tagging"
+    example: ClassVar[Mapping[str, Any]] = {"train": "words.jsonl", "tokens": "tokens", "tags": "tags"}
     renamed: ClassVar[Mapping[str, str]] = {"decide": "subword_pooling"}
     scheme: Literal["bio", "bioes", "plain"] = "bio"
     """`bio` and `bioes` mark spans (both are read, and learned as BIO); `plain` names each word, as parts of speech."""

@@ -94,6 +94,9 @@ class Tokenizer:
         self.settings = settings  # tokenizer_config.json as it came, without which transformers lower-cases every text
         self._frames: dict[bool, list[tuple[int, int, int | None]]] = {}
 
+    def __repr__(self) -> str:
+        return f"Tokenizer({type(self.backend.model).__name__}, {self.size:,} tokens known)"
+
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
         """The tokenizer of a model folder, from `tokenizer.json` or from the older vocabulary files."""

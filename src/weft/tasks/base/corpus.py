@@ -19,13 +19,14 @@ from weft.corpus.loading import CorpusFormat
 from weft.corpus.masking import Masked, Unigrams
 from weft.data.records import Input
 from weft.encoder.encoder import Encoder
+from weft.heads import Head
 from weft.heads.linear import Linear
 from weft.heads.vocabulary import VocabularyHead
 from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
-from weft.tasks import Task
+from weft.tasks import RowsOption, RowsOrShareOption, Task
 from weft.tensors import Batch, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
@@ -44,12 +45,18 @@ class UnmaskedRow:
 
 
 class CorpusTask(Task):
-    """A kind that makes its own answers from raw text.
+    """A kind that makes its own answers from raw text."""
 
-    `train`, `dev` and `test` are files, folders of files, or patterns like `notes/*.txt`; `dev` may be a share of the
-    documents.
-    """
-
+    train: RowsOption = None
+    """Raw text to learn from: a file (.txt, or a table), a folder of files, or a pattern like `notes/*.txt`."""
+    dev: RowsOrShareOption = None
+    """Raw text to choose by, or the share of the training text to hold out for that, by documents; 0.1 if unset."""
+    test: RowsOption = None
+    """Raw text to report on; the dev text where there is none."""
+    fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the training rows to use."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """Most training rows to use."""
     documents: Documents = "blocks"
     """What a document is: a block of lines between blank ones, a whole file, or each line or row (rows)."""
     text: str = "text"
@@ -81,6 +88,8 @@ class MaskedTask(CorpusTask):
     common_head: ClassVar[str | None] = "vocabulary"
     renamed: ClassVar[Mapping[str, str]] = {"share": "mlm_probability"}
 
+    head: Head = Linear()
+    """That of the vocabulary, which all such tasks have in common; `head.share` gives a task one of another name."""
     mlm_probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens to choose."""
 
