@@ -36,6 +36,13 @@ class Prediction(ABC):
         A list, as of spans, has no place for either.
         """
 
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        """The same as plain cells, by what stands behind the task's name in the name of their column.
+
+        What is no cell, as a list of spans, is one under the bare name. `flat_row` has the names of all of them.
+        """
+        return {"": self.to_dict()}
+
     @abstractmethod
     def in_words(self) -> str:
         """`urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`, `2 spans`."""
@@ -76,6 +83,14 @@ class LabelPrediction(Prediction):
         more = {"scores": dict(self.scores)} if scores else {}
         return {"label": self.label, "score": self.score, **more, **(flags or {})}
 
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        """The answer first, though another label may be likelier where costs or a threshold decide."""
+        found = {"": self.label, "_score": self.score}
+        others = [label for label in self.scores if label != self.label]
+        for rank, label in enumerate(sorted(others, key=lambda name: -self.scores[name])[: top - 1], 2):
+            found |= {f"_{rank}": label, f"_{rank}_score": self.scores[label]}
+        return {**found, **(_columns(self.scores) if scores else {})}
+
     def in_words(self) -> str:
         return _named(self.given())
 
@@ -96,13 +111,17 @@ class LabelPrediction(Prediction):
 
 @dataclass(frozen=True, slots=True)
 class LabelsPrediction(Prediction):
-    """Any number of labels, and the probability of every one."""
+    """Any number of labels, and the probability of every one; `separator` stands between labels in one cell."""
 
     labels: tuple[str, ...]
     scores: Mapping[str, float] = field(default_factory=dict)
+    separator: str = "|"
 
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         return {"labels": list(self.labels), **({"scores": dict(self.scores)} if scores else {}), **(flags or {})}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {"": self.separator.join(self.labels), **(_columns(self.scores) if scores else {})}
 
     def in_words(self) -> str:
         return _named(self.given()) or "no label"
@@ -130,6 +149,9 @@ class ScorePrediction(Prediction):
 
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         return {"score": self.score, **(flags or {})}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {"": self.score}
 
     def in_words(self) -> str:
         return f"{self.score:.2f}"
@@ -264,6 +286,10 @@ class MaskedPrediction(Prediction):
 
 def _named(given: tuple[tuple[str, float], ...]) -> str:
     return ", ".join(f"{label} {100 * score:.1f}\u00a0%" for label, score in given)
+
+
+def _columns(scores: Mapping[str, float]) -> dict[str, float]:
+    return {f"_score_{label}": score for label, score in scores.items()}
 
 
 def _mean(scores: Sequence[float]) -> float:
