@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from weft.errors import DataError
 Line = tuple[int, list[str]]  # number and fields
 
 SUFFIXES = (".conll", ".bio", ".iob", ".iob2", ".bioes", ".conllu")
+WRITTEN = (".conll", ".bio", ".iob2")  # whose tags are as ours: B- where a span begins, whatever stands before it
 
 _UNIVERSAL = ".conllu"
 _UNIVERSAL_COLUMNS = {"tokens": 1, "tags": 3, "lemma": 2, "upos": 3, "xpos": 4}  # after the first, which is the id
@@ -34,6 +35,20 @@ def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         words = [(number, fields) for number, fields in sentence if not set("-.") & set(fields[0])]
         if words:
             yield words[0][0], {name: [fields[at] for _, fields in words] for name, at in _UNIVERSAL_COLUMNS.items()}
+
+
+def write_conll(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """A word per line with its tags behind it, a blank line after each sentence; texts without words are left out.
+
+    Rows are columns of equal length, the words first.
+    """
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            lines = list(zip(*row.values(), strict=True))
+            if any(not field or set("\t\r\n") & set(field) for fields in lines for field in fields):
+                raise DataError("a word is empty, or holds a tab or a line end, which no column can; write .jsonl")
+            file.writelines("\t".join(fields) + "\n" for fields in lines)
+            file.write("\n" if lines else "")
 
 
 def _columns(sentence: list[Line]) -> dict[str, list[str]]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weft.data.atomic import replacing
 from weft.data.conll import SUFFIXES as CONLL
-from weft.data.conll import read_conll
+from weft.data.conll import WRITTEN as CONLL_WRITTEN
+from weft.data.conll import read_conll, write_conll
 from weft.data.delimited import read_csv, read_tsv, write_csv, write_tsv
 from weft.data.json_lines import read_json_lines, write_json_lines
 from weft.data.parquet import read_parquet, write_parquet
@@ -22,6 +23,8 @@ from weft.data.plain_text import decode_lines, read_plain_text
 from weft.data.redact import shown_columns, shown_value
 from weft.data.unicode import holds_half_character
 from weft.errors import ConfigError, DataError
+
+Shape = Literal["flat", "nested", "words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,17 @@ class Format:
     write: Callable[[Path, Iterable[Mapping[str, Any]]], None] | None = None
     tabular: bool = False
     optional: bool = False
+    shape: Shape = "flat"  # of what can be written: plain cells, cells that hold more, or words and their tags
 
 
 FORMATS: dict[str, Format] = {
     ".csv": Format(read_csv, write_csv, tabular=True),
     ".tsv": Format(read_tsv, write_tsv, tabular=True),
-    ".jsonl": Format(read_json_lines, write_json_lines, optional=True),
+    ".jsonl": Format(read_json_lines, write_json_lines, optional=True, shape="nested"),
     ".parquet": Format(read_parquet, write_parquet, tabular=True),
     ".txt": Format(read_plain_text),
     **dict.fromkeys(CONLL, Format(read_conll)),
+    **dict.fromkeys(CONLL_WRITTEN, Format(read_conll, write_conll, shape="words")),
 }
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(suffix for suffix, format in FORMATS.items() if format.write is not None)
@@ -94,6 +99,11 @@ def check_output(path: Path) -> None:
         raise ConfigError(f"{path}: unknown output type {path.suffix!r}; allowed: {', '.join(WRITABLE)}")
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file")
+
+
+def shape_of(path: Path) -> Shape:
+    """What can be written into a file of this suffix; asked after `check_output`."""
+    return FORMATS[path.suffix.lower()].shape
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:

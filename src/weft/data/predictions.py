@@ -1,6 +1,7 @@
 """What a model answers about a row, one class per kind of answer.
 
     LabelPrediction      one label
+    WithheldPrediction   one label, which is not sure enough to be said
     LabelsPrediction     any number of labels
     ScorePrediction      a number
     SpansPrediction      spans of the text, or a tag for every word
@@ -70,6 +71,14 @@ class Prediction(ABC):
         """The probability of every label that may be given to the row."""
         return {}
 
+    def likeliest(self, count: int) -> list[tuple[str, float]]:
+        """The answer, then the likeliest other labels, as many as asked for or as there are; of a row's one label."""
+        return []
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """What is left where an answer, or only that of one label, counts from a probability on."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class LabelPrediction(Prediction):
@@ -84,11 +93,9 @@ class LabelPrediction(Prediction):
         return {"label": self.label, "score": self.score, **more, **(flags or {})}
 
     def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
-        """The answer first, though another label may be likelier where costs or a threshold decide."""
         found = {"": self.label, "_score": self.score}
-        others = [label for label in self.scores if label != self.label]
-        for rank, label in enumerate(sorted(others, key=lambda name: -self.scores[name])[: top - 1], 2):
-            found |= {f"_{rank}": label, f"_{rank}_score": self.scores[label]}
+        for rank, (label, score) in enumerate(self.likeliest(top)[1:], 2):
+            found |= {f"_{rank}": label, f"_{rank}_score": score}
         return {**found, **(_columns(self.scores) if scores else {})}
 
     def in_words(self) -> str:
@@ -107,6 +114,42 @@ class LabelPrediction(Prediction):
 
     def label_scores(self) -> Mapping[str, float]:
         return self.scores
+
+    def likeliest(self, count: int) -> list[tuple[str, float]]:
+        """The answer first, though another label may be likelier where costs or a threshold decide."""
+        return [*self.given(), *((name, self.scores[name]) for name in self._others(self.label))][:count]
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Without a label, no answer that is less likely. A label is given where it is as likely, else the best other.
+
+        Where there is no other, or nothing is known of it, the answer stays.
+        """
+        if label is None:
+            return self if (self.score or 0.0) >= minimum else WithheldPrediction(self.label, self.score, self.scores)
+        others = self._others(label)
+        if not others or label not in self.scores:
+            return self
+        reached = self.scores[label] >= minimum
+        chosen = label if reached else self.label if self.label != label else others[0]
+        return LabelPrediction(chosen, self.scores[chosen], self.scores)
+
+    def _others(self, label: str) -> list[str]:
+        """The other labels, the likeliest first."""
+        return sorted((name for name in self.scores if name != label), key=lambda name: -self.scores[name])
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldPrediction(LabelPrediction):
+    """A label that is not said, since it is not likely enough; how likely it is, is."""
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return {**LabelPrediction.to_dict(self, scores, flags), "label": None}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {**LabelPrediction.cells(self, scores, top), "": None}
+
+    def in_words(self) -> str:
+        return "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +182,15 @@ class LabelsPrediction(Prediction):
 
     def label_scores(self) -> Mapping[str, float]:
         return self.scores
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Every label that is as likely, also those that were not given before; of others than `label` as before."""
+        kept = tuple(
+            name
+            for name, score in self.scores.items()
+            if (score >= minimum if label in (None, name) else name in self.labels)
+        )
+        return LabelsPrediction(kept, self.scores, self.separator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +251,12 @@ class SpansPrediction(Prediction):
     def spans(self) -> tuple[PredictedSpan, ...] | None:
         return self.found
 
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Fewer spans, never more: those that were not given are not known any more."""
+        return SpansPrediction(
+            tuple(span for span in self.found if span.score >= minimum or label not in (None, span.label))
+        )
+
     @property
     def confidence(self) -> float:
         return _mean([span.score for span in self.found])
@@ -246,6 +304,11 @@ class RelationsPrediction(Prediction):
     @property
     def gold(self) -> Gold:
         return tuple(relation.gold for relation in self.relations)
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Fewer relations, never more."""
+        kept = (one for one in self.relations if one.score >= minimum or label not in (None, one.label))
+        return RelationsPrediction(self.text, tuple(kept))
 
     @property
     def confidence(self) -> float:

@@ -136,11 +136,6 @@ def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: 
     tasks = {name: network.tasks[name] for name in names}
     columns, problems = choose_columns(first, tasks)
     notes = left_out(problems, first.columns, tasks, file, refuse=all_needed or not columns, tabular=first.tabular)
-    notes += [
-        f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
-        for name in first.columns
-        if name in (*columns, *FLAGS)
-    ]
     return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
 
 
