@@ -245,4 +245,4 @@ def test_every_format_is_a_module_of_its_own() -> None:
     writers = [format.write.__module__ for format in FORMATS.values() if format.write is not None]
     assert set(writers) <= set(readers)
     assert delimited.__name__ in readers
-    assert list(chain(WRITABLE)) == [".csv", ".tsv", ".jsonl", ".parquet", ".conll", ".bio", ".iob2"]
+    assert list(chain(WRITABLE)) == [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".conll", ".bio", ".iob2"]

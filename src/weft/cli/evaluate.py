@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.options import DeviceChoice
+from weft.cli.options import DeviceChoice, FileEncoding
 
 
 def evaluate(
@@ -25,6 +25,7 @@ def evaluate(
         typer.Option("--find", metavar="LABEL", help="Also show how much of this label is seen by workload."),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
+    encoding: FileEncoding = "utf-8",
     device: DeviceChoice = "auto",
 ) -> None:
     """Measure a model on gold rows, with 95 % intervals; with costs, also what decisions cost and what they find.
@@ -35,6 +36,7 @@ def evaluate(
 
     from weft.cli.screen import console, output
     from weft.data.atomic import write_atomically
+    from weft.data.opening import EncodedFile
     from weft.metrics.sections import DecisionTable
     from weft.model.evaluate import evaluate_data
     from weft.model.folder import gold_files
@@ -44,7 +46,8 @@ def evaluate(
 
     network = load(model, device=device).network
     names = choose_tasks(network, task)
-    results, notes = evaluate_data(network, data or gold_files(model, names), task, find)
+    sources = EncodedFile(data, encoding) if data else gold_files(model, names)
+    results, notes = evaluate_data(network, sources, task, find)
     for note in notes:
         console.print(note, style="yellow", markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")

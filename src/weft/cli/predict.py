@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weft.cli.options import DeviceChoice
+from weft.cli.options import DeviceChoice, FileEncoding
 from weft.errors import CheckpointError, ConfigError
 from weft.model.devices import Device
 
@@ -31,12 +31,16 @@ def predict(
     text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
     input: Annotated[
         Path | None,
-        typer.Option("--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .parquet, .txt), or - for lines."),
+        typer.Option(
+            "--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .json, .parquet, .txt, .gz), or - for lines."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write .csv, .tsv, .jsonl, .parquet or .conll; JSON lines to the screen if unset."
+            "--output",
+            "-o",
+            help="Write .csv, .tsv, .jsonl, .json, .parquet, .conll, .gz; JSON lines to the screen if unset.",
         ),
     ] = None,
     sort: Annotated[
@@ -63,6 +67,14 @@ def predict(
         str | None,
         typer.Option("--columns", metavar="A,B,…", help="Write these columns, of input and answers, in this order."),
     ] = None,
+    excel: Annotated[
+        Literal["comma", "semicolon"] | None,
+        typer.Option(
+            "--excel",
+            help="Write .csv that Excel opens without asking: marked as UTF-8; [bold]semicolon[/] also with decimal "
+            "commas, for where numbers have such.",
+        ),
+    ] = None,
     long: Annotated[bool, typer.Option("--long", help="A row for every span, in plain columns.")] = False,
     labels: Annotated[
         str | None,
@@ -76,6 +88,7 @@ def predict(
     save: Annotated[
         Path | None, typer.Option("--save", help="With --labels: also keep the model, in this new folder.")
     ] = None,
+    encoding: FileEncoding = "utf-8",
     device: DeviceChoice = "auto",
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
@@ -108,10 +121,12 @@ def predict(
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
+    if excel is not None and output is None:
+        raise typer.BadParameter("--excel is for an --output of .csv")
     if output:
-        check_output(output)
+        check_output(output, excel)
     network = _open(model, labels, task, column, save, device).network
-    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
+    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input, encoding=encoding)
     order = None if sort is None else row_order(network, sort, inputs.columns)
     limits = read_limits(network, threshold or (), inputs.columns)
     form = choose_form(network, list(inputs.columns), output, scores, top, long, columns)
@@ -127,7 +142,7 @@ def predict(
         ranked = ranked_rows(network, inputs, order, form, tally, limits)
         answers = highest_first(counting(ranked, None, "rows"))
     if output:
-        rows = write_rows(output, counting(answers, None, "rows"))
+        rows = write_rows(output, counting(answers, None, "rows"), excel)
         console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)

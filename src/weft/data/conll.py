@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.data.plain_text import read_lines
+from weft.data.opening import UTF8, open_text, read_lines, suffix_of
 from weft.errors import DataError
 
 Line = tuple[int, list[str]]  # number and fields
@@ -19,7 +19,7 @@ _UNIVERSAL_COLUMNS = {"tokens": 1, "tags": 3, "lemma": 2, "upos": 3, "xpos": 4} 
 _DOCUMENT = "-DOCSTART-"
 
 
-def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_conll(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
     """The line of each sentence's first word, and its columns.
 
     These are lists with one entry per word: `tokens`, the first; `tags`, the last, where there are several; and
@@ -27,8 +27,8 @@ def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     are `tokens`, `tags` (the universal part of speech), `lemma`, `upos` and `xpos`; comments are left out, and so are
     the lines of several words together (3-4) and of words that are not in the text (5.1).
     """
-    universal = path.suffix.lower() == _UNIVERSAL
-    for sentence in _sentences(read_lines(path), path, universal):
+    universal = suffix_of(path) == _UNIVERSAL
+    for sentence in _sentences(read_lines(path, encoding), path, universal):
         if not universal:
             yield sentence[0][0], _columns(sentence)
             continue
@@ -42,7 +42,7 @@ def write_conll(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
     Rows are columns of equal length, the words first.
     """
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with open_text(path) as file:
         for row in rows:
             lines = list(zip(*row.values(), strict=True))
             if any(not field or set("\t\r\n") & set(field) for fields in lines for field in fields):

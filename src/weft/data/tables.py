@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from weft.data.formats import Row, read_rows
+from weft.data.opening import EncodedFile
 from weft.errors import DataError
 
 IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file
@@ -77,6 +78,8 @@ def open_rows(source: RowSource | RowsInMemory) -> tuple[Path, Iterator[Row]]:
     """
     if isinstance(source, RowsInMemory):
         source = source.rows
+    if isinstance(source, EncodedFile):
+        return source.path, read_rows(source.path, source.encoding)
     if isinstance(source, str | os.PathLike):
         return Path(source), read_rows(Path(source))
     if isinstance(source, Table):

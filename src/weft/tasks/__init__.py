@@ -12,6 +12,7 @@ from statistics import median
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     InstanceOf,
@@ -26,6 +27,7 @@ from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.data.cells import get_cell, get_text, is_blank
 from weft.data.dataset import Dataset, Splits
 from weft.data.formats import Row
+from weft.data.opening import UTF8, check_encoding
 from weft.data.records import Example, Input
 from weft.data.tables import RowsInMemory
 from weft.encoder.encoder import Encoder
@@ -83,6 +85,8 @@ class TaskFiles(Spec):
     """
     test: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None
     """File of the rows to report on; the dev rows where there is none."""
+    encoding: Annotated[str, AfterValidator(check_encoding)] = UTF8
+    """In which encoding the files are, such as cp1252 for Excel's CSV."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training rows to use, by label and seed."""
     limit: Annotated[int, Field(ge=1)] | None = None
@@ -149,7 +153,7 @@ class Task(TaskFiles, root=True):
 
     def idle_options(self) -> dict[str, str]:
         """The options that do nothing for this kind as it is set, with why, and what to do instead."""
-        return {}
+        return {} if self.format is None else {"encoding": "raw text is read as UTF-8; convert the file"}
 
     @abstractmethod
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from weft.data.cells import is_blank
 from weft.data.formats import Row
+from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
 from weft.data.redact import shown_columns
 from weft.data.tables import RowsInMemory, open_rows
@@ -85,15 +86,16 @@ def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[st
 
     What several tasks name is gone through once: rows in memory may be an iterator.
     """
-    readers: dict[Path | RowsInMemory, list[_Reader]] = {}
+    readers: dict[EncodedFile | RowsInMemory, list[_Reader]] = {}
     by_task: dict[str, dict[str, _Reader]] = {name: {} for name in tasks}
     for name, task in tasks.items():
         if task.train is None:
             faults.add(f"tasks.{name}.train", "is required to train this task; name a file")
         for split, source in task.sources().items():
-            path, opened = f"tasks.{name}.{split}", base / source if isinstance(source, str) else source
+            path = f"tasks.{name}.{split}"
             origin = Origin(source, base / source) if isinstance(source, str) else Origin(path)
             reader = by_task[name][split] = _Reader(task, path, origin)
+            opened = EncodedFile(base / source, task.encoding) if isinstance(source, str) else source
             readers.setdefault(opened, []).append(reader)
     for opened, waiting in readers.items():
         _read_source(opened, waiting)
@@ -106,13 +108,13 @@ def read_examples(task: Task, path: Path) -> list[Example]:
     """The rows of one file that have an answer; raises one DataError with everything that is wrong."""
     faults = Faults()
     reader = _Reader(task, "", Origin(path.name, path))
-    _read_source(path, [reader])
+    _read_source(EncodedFile(path, task.encoding), [reader])
     part = reader.finish(faults)
     faults.raise_all()
     return part.rows
 
 
-def _read_source(source: Path | RowsInMemory, readers: Sequence[_Reader]) -> None:
+def _read_source(source: EncodedFile | RowsInMemory, readers: Sequence[_Reader]) -> None:
     try:
         for row in open_rows(source)[1]:
             reading = [reader for reader in readers if not reader.hopeless]
