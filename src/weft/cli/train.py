@@ -25,7 +25,8 @@ def train(
 ) -> None:
     """Train all tasks of a config on one encoder.
 
-    Writes a folder with the model, report.html and metrics.json. Ctrl-C stops safely; --resume goes on as if nothing
+    Writes a folder with the model, report.html, metrics.json (scores) and results.json (with
+    intervals, baselines and each label). Ctrl-C stops safely; --resume goes on as if nothing
     had happened.
 
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
