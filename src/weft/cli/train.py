@@ -34,15 +34,18 @@ def train(
     if show_config:
         _show_config(config, overrides or (), data, seed)
         return
-    from weft.cli.screen import show_run
+    from weft.cli.screen import console, show_run
     from weft.training.folder import RunFolder, resume_command
     from weft.training.interrupt import Interrupted
+    from weft.training.progress import ProgressCallback
     from weft.training.run import default_output
     from weft.training.run import train as run
 
-    target = output or default_output(config)
+    target, said = output or default_output(config), ProgressCallback(console)
     try:
-        run(config, target, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
+        run(
+            config, target, callback=said, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume
+        )
     except KeyboardInterrupt:  # the second, or one after the last step
         folder = RunFolder(target)
         if not folder.has_state():
