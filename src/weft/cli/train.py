@@ -41,11 +41,10 @@ def train(
     from weft.training.run import default_output
     from weft.training.run import train as run
 
-    target, said = output or default_output(config), ProgressCallback(console)
+    target = output or default_output(config)
+    bar = ProgressCallback(console)
     try:
-        run(
-            config, target, callback=said, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume
-        )
+        run(config, target, callback=bar, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
     except KeyboardInterrupt:  # the second, or one after the last step
         folder = RunFolder(target)
         if not folder.has_state():
