@@ -318,6 +318,53 @@ def test_evaluate_measures_on_the_files_of_the_run_and_says_what_the_run_said(tr
     assert written == {"fox": json.loads((trained.folder / "metrics.json").read_text(encoding="utf-8"))["fox"]}
 
 
+def test_evaluate_writes_what_the_run_wrote_with_intervals_baselines_and_labels(
+    trained: Trained, tmp_path: Path
+) -> None:
+    target = tmp_path / "results.json"
+    assert run("evaluate", trained.folder, "--details", target).code == 0
+    found = json.loads(target.read_text(encoding="utf-8"))
+    assert found["fox"] == json.loads((trained.folder / "results.json").read_text(encoding="utf-8"))["fox"]
+    fox, result = found["fox"], trained.record["tasks"]["fox"]["result"]
+    assert (fox["metric"], fox["value"], fox["rows"], fox["measured_on"]) == (
+        *("f1_macro", result["measures"]["scores"]["f1_macro"]),
+        *(20, "test"),
+    )
+    assert fox["scores"] == result["measures"]["scores"]
+    assert fox["intervals"] == result["measures"]["intervals"]
+    assert fox["baselines"] == result["baselines"]
+    assert {"majority", "tfidf"} <= fox["baselines"].keys()
+    assert fox["labels"]["yes"].keys() == {"precision", "recall", "f1", "support"}
+
+
+def test_evaluate_on_other_rows_has_no_baselines_of_the_run(trained: Trained, home: Path, tmp_path: Path) -> None:
+    target, page = tmp_path / "results.json", tmp_path / "page.html"
+    asked = ("--task", "fox", "--data", home / "rows" / "test.csv", "--details", target, "--page", page)
+    assert run("evaluate", trained.folder, *asked).code == 0
+    fox = json.loads(target.read_text(encoding="utf-8"))["fox"]
+    assert (fox["baselines"], fox["measured_on"]) == ({}, "given")
+    text = page.read_text(encoding="utf-8")
+    assert "Evaluation · " in text
+    assert "Per-class metrics" in text
+    assert "20 given" in text
+    assert "the quick" not in text
+
+
+def test_evaluate_shows_each_label_and_writes_a_page(trained: Trained, tmp_path: Path) -> None:
+    plain = run("evaluate", trained.folder, "--task", "fox")
+    done = run("evaluate", trained.folder, "--task", "fox", "--per-label", "--page", tmp_path / "page.html")
+    assert "fox: each label" in done.out
+    assert "each label" not in plain.out
+    labels = json.loads((trained.folder / "results.json").read_text(encoding="utf-8"))["fox"]["labels"]
+    found = {row[0]: row[1:] for row in cells(done.out) if row and row[0] in labels}
+    assert found.keys() == labels.keys()
+    for label, figures in labels.items():
+        assert found[label][-1] == str(int(figures["support"]))
+    assert "majority" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    wrong = run("evaluate", trained.folder, "--page", tmp_path / "page.pdf")
+    assert (wrong.code, wrong.out) == (2, "")
+
+
 def test_evaluate_asks_all_tasks_unless_some_are_named(trained: Trained, home: Path, tmp_path: Path) -> None:
     every = run("evaluate", trained.folder)
     assert every.code == 0

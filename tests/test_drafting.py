@@ -429,8 +429,8 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
         "body\nsecret words one\nsecret words two\n": "one column",
         "text,label\nsecret words here,\nsecret words there,\n": "no column looks like an answer",
         "text,label\nsecret words of one row,calm\n": "a single row",
-        "message;urgency\nsecret words;calm\n": "semicolons",
-        "message;urgency\nsecret, words;calm\n": "semicolons",
+        "message\turgency\nsecret words\tcalm\n": "tabs",
+        "message;urgency\nsecret, words;calm\n": "a single row",
         "text,text\na,b\n": "one name",
     }.items():
         path.write_text(content)
@@ -442,6 +442,17 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "lost.csv")
     (tmp_path / "m.xlsx").write_text("x")
     assert "unknown file type" in refused(tmp_path / "m.xlsx")
+
+
+def test_the_files_of_a_spreadsheet_are_drafted_with_their_encoding(
+    tmp_path: Path, passes: Callable[..., CheckedDraft]
+) -> None:
+    path = tmp_path / "m.csv"
+    lines = ["message;urgency", *(f"{text} café;{label}" for text, label in labelled(60))]
+    path.write_bytes("\r\n".join(lines).encode("cp1252"))
+    assert "--encoding cp1252" in refused(path)
+    (task,) = tomllib.loads(passes(path, encoding="cp1252").text)["tasks"].values()
+    assert (task["text"], task["label"], task["encoding"]) == ("message", "urgency", "cp1252")
 
 
 def test_a_first_row_without_header_is_not_taken_for_names(tmp_path: Path) -> None:

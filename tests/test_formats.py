@@ -94,7 +94,7 @@ def test_nested_values_become_columns_and_json(tmp_path: Path) -> None:
     assert found[1] == {"a.b": "2", "a.c": "", "l": '[1, "é"]'}
 
 
-@pytest.mark.parametrize("suffix", WRITABLE)
+@pytest.mark.parametrize("suffix", [suffix for suffix in WRITABLE if FORMATS[suffix].shape != "words"])
 def test_what_is_written_in_a_format_is_read_back_from_it(tmp_path: Path, suffix: str) -> None:
     rows = [{"text": 'say "hi", twice', "n": "1"}, {"text": "été", "n": "2"}]
     assert written(tmp_path / f"out{suffix}", rows) == rows
@@ -108,11 +108,31 @@ def test_no_rows_are_a_file_without_rows(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", WRITABLE)
 def test_rows_are_written_as_they_come_and_nothing_stays_of_a_failure(tmp_path: Path, suffix: str) -> None:
     def rows() -> Iterator[dict[str, Any]]:
-        yield {"text": "fox"}
+        yield {"text": ["fox"]}
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
         write_rows(tmp_path / f"out{suffix}", rows())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in WRITABLE if FORMATS[suffix].shape == "words"])
+def test_words_and_their_tags_are_read_back_and_texts_without_words_left_out(tmp_path: Path, suffix: str) -> None:
+    rows = [
+        {"tokens": ["the", "fox #1"], "tags": ["O", "B-x"]},
+        {"tokens": [], "tags": []},
+        {"tokens": ["a"], "b": ["O"]},
+    ]
+    write_rows(tmp_path / f"out{suffix}", rows)
+    found = [(row.columns["tokens"], row.columns["tags"]) for row in read_rows(tmp_path / f"out{suffix}")]
+    assert found == [(["the", "fox #1"], ["O", "B-x"]), (["a"], ["O"])]
+
+
+@pytest.mark.parametrize("word", ["secret\twords", "secret\nwords", ""])
+def test_a_word_that_no_line_can_hold_is_refused_without_quoting_it(tmp_path: Path, word: str) -> None:
+    with pytest.raises(DataError, match="a tab or a line end") as caught:
+        write_rows(tmp_path / "out.conll", [{"tokens": [word], "tags": ["O"]}])
+    assert "secret" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -225,4 +245,4 @@ def test_every_format_is_a_module_of_its_own() -> None:
     writers = [format.write.__module__ for format in FORMATS.values() if format.write is not None]
     assert set(writers) <= set(readers)
     assert delimited.__name__ in readers
-    assert list(chain(WRITABLE)) == [".csv", ".tsv", ".jsonl", ".parquet"]
+    assert list(chain(WRITABLE)) == [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".conll", ".bio", ".iob2"]

@@ -76,9 +76,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
     real = formats.FORMATS[".jsonl"]
 
-    def read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    def read(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
         found.append(path)
-        return real.read(path)
+        return real.read(path, encoding)
 
     monkeypatch.setitem(formats.FORMATS, ".jsonl", replace(real, read=read))
     return found

@@ -276,9 +276,9 @@ def test_a_file_that_several_tasks_name_is_opened_once(
     opened: list[str] = []
     real = formats.FORMATS[".csv"]
 
-    def read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    def read(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
         opened.append(path.name)
-        return real.read(path)
+        return real.read(path, encoding)
 
     monkeypatch.setitem(formats.FORMATS, ".csv", replace(real, read=read))
     same = {**MOOD, "dev": "good.csv", "test": "good.csv"}

@@ -142,8 +142,13 @@ def test_a_header_alone_has_no_rows(tmp_path: Path, name: str, content: str) -> 
         ("rows.jsonl", "[" * 100_000, 1, "too deep"),
         ("rows.txt", f"fine\n{SECRET}\0\n", 2, "NUL byte"),
         ("rows.csv", f"id,text\n1,{SECRET}\0\n", 2, "NUL byte"),
-        ("rows.csv", "id,text\n".encode("utf-16"), 1, "NUL byte"),
-        ("rows.txt", f"fine\n{SECRET} caf\u00e9\n".encode("latin-1"), 2, "not UTF-8 .byte 0xe9 at position 14.*iconv"),
+        ("rows.csv", "id,text\n".encode("utf-16"), 1, "is UTF-16, not UTF-8; say --encoding utf-16"),
+        (
+            "rows.txt",
+            f"fine\n{SECRET} caf\u00e9\n".encode("latin-1"),
+            2,
+            "not UTF-8 .byte 0xe9 at position 14.*cp1252",
+        ),
         ("rows.txt", b"\xef\xbb\xbfab\xff", 1, "not UTF-8 .byte 0xff at position 3"),
         ("rows.jsonl", b'{"text": "\xff"}', 1, "not UTF-8 .byte 0xff"),
         ("rows.tsv", b"a\tb\n1\t\xc3", 2, "not UTF-8 .byte 0xc3"),
@@ -209,7 +214,7 @@ def test_parquet_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     error = fault_of(write(tmp_path, "rows.xlsx", b""))
-    assert "unknown file type '.xlsx'; allowed: .csv, .tsv, .jsonl, .parquet, .txt" in str(error)
+    assert "unknown file type '.xlsx'; allowed: .csv, .tsv, .jsonl, .json, .parquet, .txt" in str(error)
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_a_finished_folder_holds_nothing_that_only_a_run_needs(place: Place, mea
     names = {path.name for path in folder.iterdir()} - {"best"}
     assert names == {
         *("model.safetensors", "weft.json", "tokenizer.json", "weft.toml", "metrics.json", "metrics.jsonl"),
-        *("report.json", "report.html", "README.md", "outcomes.safetensors"),
+        *("results.json", "report.json", "report.html", "README.md", "outcomes.safetensors"),
     }
     assert not (place.folder / "measured.running").exists()
 

@@ -244,15 +244,15 @@ def test_predict_reads_and_writes_files_and_keeps_the_model(
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     names = list(LABELS)
-    assert [names[int(row["topic.label"])] for row in rows] == [one["label"] for one in model.predict(TEXTS, "label")]
+    assert [names[int(row["topic"])] for row in rows] == [one["label"] for one in model.predict(TEXTS, "label")]
     assert [row["message"] for row in rows] == TEXTS
     code, out, err = run_weft("predict", tmp_path / "kept", "--input", tmp_path / "rows.csv")
-    assert [json.loads(line)["topic"]["label"] for line in out.splitlines()] == [row["topic.label"] for row in rows]
+    assert [json.loads(line)["topic"]["label"] for line in out.splitlines()] == [row["topic"] for row in rows]
     assert NOTE + "topic" in err
     code, out, err = run_weft(
         "evaluate", tmp_path / "kept", "--data", tmp_path / "rows.csv", "--json", tmp_path / "scores.json"
     )
-    right = [row["topic.label"] == row["label"] for row in rows]
+    right = [row["topic"] == row["label"] for row in rows]
     assert json.loads((tmp_path / "scores.json").read_text())["topic"]["accuracy"] == pytest.approx(np.mean(right))
 
 

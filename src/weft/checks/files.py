@@ -9,11 +9,17 @@ from weft.tasks import Task
 
 
 def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterator[Finding]:
-    """Rows that are passed over or were repaired, blanks that are ignored, and a text that is its own answer."""
+    """Rows that are passed over, repaired or respelled, blanks that are ignored, and a text that is its own answer."""
     if task.gold_column() in task.text_columns():
         message = f"column {task.gold_column()!r} is both a text and the answer"
         yield Finding("warning", f"tasks.{name}", message)
+    if files and all(part.complete for part in files.values()):
+        seen = {spelling for part in files.values() for spelling in part.respelled}
+        for spelling in (spelling for spelling in task.other_spellings() if spelling not in seen):
+            yield Finding("note", f"tasks.{name}.map", f"{spelling!r} occurs in none of the files")
     for part in files.values():
+        if part.respelled:
+            yield part.finding("note", f"{part.respelled.total():,} labels are spelled otherwise (map)")
         if part.blank and part.rows:
             message = f"{share(len(part.blank), part.total)} rows have no answer and are passed over"
             yield part.finding("note", message, part.blank, part.column, "label them, or leave them")

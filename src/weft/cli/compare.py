@@ -54,6 +54,7 @@ def compare(
     if use is not None:
         _write_config(file, use, overrides or (), data, output)
         return
+    from weft.comparison.progress import LiveTable
     from weft.comparison.run import compare as run
     from weft.reports.comparison_terminal import comparison_table
 
@@ -67,6 +68,7 @@ def compare(
         engine=engine,
         keep=keep,
         device=device,
+        callback=LiveTable(console),
     )
     screen.print(comparison_table(found.record, screen.width))
     for sentence in found.sentences.values():

@@ -34,10 +34,11 @@ def demo(
     from weft.cli.screen import output as screen
     from weft.demo import CONFIG, QUICK
     from weft.model.model import load
+    from weft.training.progress import ProgressCallback
     from weft.training.run import train
 
     console.print("Patient-message triage on [bold]invented[/] messages. An example, [bold]not for medical use[/].\n")
-    train(CONFIG, output, seed=seed, overrides=QUICK if quick else ())
+    train(CONFIG, output, seed=seed, overrides=QUICK if quick else (), callback=ProgressCallback(console))
     show_run(output)
     model = load(output)
     for text, answer in zip(_EXAMPLES, model.predict(_EXAMPLES), strict=True):

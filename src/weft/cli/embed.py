@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from weft.cli.options import DeviceChoice
+from weft.cli.options import DeviceChoice, FileEncoding
 
 
 def embed(
@@ -35,6 +35,7 @@ def embed(
         int | None, typer.Option(min=3, help="Tokens per text; as many as the encoder takes by default.")
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hub id.")] = None,
+    encoding: FileEncoding = "utf-8",
     device: DeviceChoice = "auto",
 ) -> None:
     """Turn every text of a file into vectors, in the order of the file.
@@ -54,7 +55,7 @@ def embed(
 
     def watched() -> Iterator[TextVectors]:
         nonlocal rows, cut
-        for vectors in counting(encoder.stream(read_column(input, column), options), None, "texts"):
+        for vectors in counting(encoder.stream(read_column(input, column, encoding), options), None, "texts"):
             rows += 1
             cut += vectors.dropped > 0
             yield vectors

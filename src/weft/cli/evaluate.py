@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weft.cli.options import DeviceChoice
+from weft.cli.options import DeviceChoice, FileEncoding
 
 
 def evaluate(
@@ -24,27 +23,45 @@ def evaluate(
         str | None,
         typer.Option("--find", metavar="LABEL", help="Also show how much of this label is seen by workload."),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write all scores to this file: {task: {metric: number}}.")
+    ] = None,
+    details: Annotated[
+        Path | None,
+        typer.Option("--details", help="Also write scores with intervals, rows, baselines and labels, as JSON."),
+    ] = None,
+    per_label: Annotated[bool, typer.Option("--per-label", help="Also show the figures of each label.")] = False,
+    page: Annotated[Path | None, typer.Option("--page", help="Also write a report to this file (.html).")] = None,
+    encoding: FileEncoding = "utf-8",
     device: DeviceChoice = "auto",
 ) -> None:
-    """Measure a model on gold rows, with 95 % intervals; with costs, also what decisions cost and what they find.
+    """Measure a model on gold rows, with 95 % intervals.
 
-    Example: [cyan]weft evaluate triage --data new-messages.csv --json scores.json[/]
+    Example: [cyan]weft evaluate triage --data new.csv --json scores.json[/]
+
+    With costs, it also shows what decisions cost and what they find. Baselines
+    are those of the training run, and known for the rows that it reported on.
     """
     from rich.table import Table
 
     from weft.cli.screen import console, output
-    from weft.data.atomic import write_atomically
-    from weft.metrics.sections import DecisionTable
+    from weft.data.opening import EncodedFile
+    from weft.metrics.sections import ClassTable, DecisionTable
     from weft.model.evaluate import evaluate_data
     from weft.model.folder import gold_files
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
-    from weft.reports.terminal import decision_table
+    from weft.reports.evaluation import evaluation_record, results_document
+    from weft.reports.record import read_record, to_json
+    from weft.reports.run_page import render
+    from weft.reports.terminal import class_table, decision_table
 
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"--page {page}: the report is a page, .html")
     network = load(model, device=device).network
     names = choose_tasks(network, task)
-    results, notes = evaluate_data(network, data or gold_files(model, names), task, find)
+    sources = EncodedFile(data, encoding) if data else gold_files(model, names)
+    results, notes = evaluate_data(network, sources, task, find)
     for note in notes:
         console.print(note, style="yellow", markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")
@@ -58,7 +75,21 @@ def evaluate(
         for section in result.sections:
             if isinstance(section, DecisionTable):
                 output.print(*decision_table(name, section), sep="\n")
+            if per_label and isinstance(section, ClassTable):
+                output.print(class_table(name, section))
     if json_file:
-        scores = {name: result.measures.scores for name, result in results.items()}
-        text = json.dumps(scores, indent=2) + "\n"
-        write_atomically(json_file, lambda path: path.write_text(text, encoding="utf-8"))
+        _write(json_file, to_json({name: result.measures.scores for name, result in results.items()}))
+    if not (details or page):
+        return
+    kinds = {name: network.tasks[name].to_dict()["kind"] for name in results}
+    record = evaluation_record(results, kinds, None if data else read_record(model))
+    if details:
+        _write(details, to_json(results_document(record)))
+    if page:
+        _write(page, render(record, "Evaluation"))
+
+
+def _write(path: Path, text: str) -> None:
+    from weft.data.atomic import write_atomically
+
+    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))

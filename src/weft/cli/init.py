@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.options import FileEncoding
+
 if TYPE_CHECKING:
     from weft.drafting.checked import CheckedDraft
     from weft.drafting.draft import Draft
@@ -32,6 +34,7 @@ def init(
     encoder: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoder to name: a folder or a Hub id; minilm by default.")
     ] = None,
+    encoding: FileEncoding = "utf-8",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Config to write, - to print it; by default NAME.toml, here.")
     ] = None,
@@ -49,7 +52,7 @@ def init(
     from weft.drafting.question import Hints
     from weft.errors import ConfigError
 
-    found = draft(files, Hints(tuple(text or ()), tuple(label or ()), kind, task, encoder))
+    found = draft(files, Hints(tuple(text or ()), tuple(label or ()), kind, task, encoder, encoding))
     target = output or Path(f"{found.name}.toml")
     if target != _STANDARD_OUTPUT and target.exists() and not force:
         raise ConfigError(f"{target} is there already; add --force to write over it, or --output for another name")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from weft.cli.options import FileEncoding
+
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
@@ -44,6 +46,7 @@ def inspect(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write a page (.html); it holds the texts.")
     ] = None,
+    encoding: FileEncoding = "utf-8",
 ) -> None:
     """Show where a task looked in a text, which labels pulled, and which words spoke for the answer.
 
@@ -66,7 +69,7 @@ def inspect(
         _check_page(output)
     folders = [model, beside] if beside else [model]
     networks = [_load(folder, task) for folder in folders]
-    inputs = read_inputs(networks[0], [task], text=text, text_pair=text_pair, file=input)
+    inputs = read_inputs(networks[0], [task], text=text, text_pair=text_pair, file=input, encoding=encoding)
     for network in networks:
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)

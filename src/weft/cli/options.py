@@ -16,6 +16,26 @@ Overrides = Annotated[
         "--set", metavar="KEY=VALUE", help="Change one value of the config, e.g. training.epochs=5. Repeatable."
     ),
 ]
+
+
+def _check_encoding(name: str | None) -> str | None:
+    from weft.data.opening import check_encoding
+
+    try:
+        return None if name is None else check_encoding(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+FileEncoding = Annotated[
+    str,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        callback=_check_encoding,
+        help="Encoding of the file, e.g. cp1252 for Excel's CSV.",
+    ),
+]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weft.cli.options import DeviceChoice
+from weft.cli.options import DeviceChoice, FileEncoding
 from weft.errors import CheckpointError, ConfigError
 from weft.model.devices import Device
 
 if TYPE_CHECKING:
+    from weft.model.forms import AnswerForm
     from weft.model.model import Model
+    from weft.model.network import Network
 
 
 def predict(
@@ -28,11 +31,17 @@ def predict(
     text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
     input: Annotated[
         Path | None,
-        typer.Option("--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .parquet, .txt), or - for lines."),
+        typer.Option(
+            "--input", "-i", help="File of texts (.csv, .tsv, .jsonl, .json, .parquet, .txt, .gz), or - for lines."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write .csv, .tsv, .jsonl or .parquet; JSON lines to the screen if unset."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write .csv, .tsv, .jsonl, .json, .parquet, .conll, .gz; JSON lines to the screen if unset.",
+        ),
     ] = None,
     sort: Annotated[
         str | None,
@@ -43,6 +52,30 @@ def predict(
         ),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also give the probability of every label.")] = False,
+    top: Annotated[
+        int, typer.Option("--top", min=1, metavar="N", help="Also give the likeliest other labels, N labels in all.")
+    ] = 1,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="TASK[=LABEL]=P",
+            help="No answer that is less likely than P; or this label from P on, else the best other. Repeatable.",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="A,B,…", help="Write these columns, of input and answers, in this order."),
+    ] = None,
+    excel: Annotated[
+        Literal["comma", "semicolon"] | None,
+        typer.Option(
+            "--excel",
+            help="Write .csv that Excel opens without asking: marked as UTF-8; [bold]semicolon[/] also with decimal "
+            "commas, for where numbers have such.",
+        ),
+    ] = None,
+    long: Annotated[bool, typer.Option("--long", help="A row for every span, in plain columns.")] = False,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -55,35 +88,50 @@ def predict(
     save: Annotated[
         Path | None, typer.Option("--save", help="With --labels: also keep the model, in this new folder.")
     ] = None,
+    encoding: FileEncoding = "utf-8",
     device: DeviceChoice = "auto",
 ) -> None:
     """Answer all tasks for each text, in one pass of the encoder where they read the same.
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
 
-    A file needs the columns the tasks were trained with. The input's own
-    columns are kept; `truncated` says where a text was too long to be read
-    whole, `empty` where there was nothing to read, so that the answers mean
-    nothing. `--sort` writes nothing before all rows are answered; rows that
-    rank equal keep their order.
+    A file needs the columns the tasks were trained with. The input's own columns
+    are kept; one that is called as an answer becomes `input.NAME`. `truncated`
+    says where a text was too long to be read whole, `empty` where there was
+    nothing to read, so that the answers mean nothing.
+
+    Tables get plain columns: TASK and TASK_score; with --scores
+    TASK_score_LABEL; with --top TASK_2, TASK_2_score and so on. Several labels
+    are joined, and spans are JSON in one cell. JSON lines keep answers nested.
+    --long writes a row per span, with start, end, text, label and score;
+    .conll words and their tags.
+
+    --sort writes nothing before all rows are answered; rows that rank equal keep
+    their order.
 
     Before anything is labelled:
     [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
     """
     from weft.cli.screen import console, counting, show_answers
     from weft.data.formats import check_output, write_rows
+    from weft.model.answers import Tally
     from weft.model.inputs import read_inputs
-    from weft.model.predict import Tally, passes_note, predict_rows
+    from weft.model.limits import read_limits
+    from weft.model.predict import passes_note, predict_rows
     from weft.model.ranking import highest_first, ranked_rows, row_order
     from weft.model.zero_shot import uncalibrated_note
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
         raise typer.BadParameter("give either --text (with --text-pair, where a task reads two) or --input")
+    if excel is not None and output is None:
+        raise typer.BadParameter("--excel is for an --output of .csv")
     if output:
-        check_output(output)
+        check_output(output, excel)
     network = _open(model, labels, task, column, save, device).network
-    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input)
+    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input, encoding=encoding)
     order = None if sort is None else row_order(network, sort, inputs.columns)
+    limits = read_limits(network, threshold or (), inputs.columns)
+    form = choose_form(network, list(inputs.columns), output, scores, top, long, columns)
     for sentence in inputs.notes:
         console.print(sentence, style="yellow", markup=False)
     if note := passes_note(network, inputs):
@@ -91,16 +139,51 @@ def predict(
     if note := uncalibrated_note(network):
         console.print(note, style="yellow", soft_wrap=True, markup=False)
     tally = Tally()
-    answers: Iterable[dict[str, Any]] = predict_rows(network, inputs, scores, tally)
+    answers: Iterable[dict[str, Any]] = predict_rows(network, inputs, form, tally, limits)
     if order is not None:
-        answers = highest_first(counting(ranked_rows(network, inputs, order, scores, tally), None, "rows"))
+        ranked = ranked_rows(network, inputs, order, form, tally, limits)
+        answers = highest_first(counting(ranked, None, "rows"))
     if output:
-        rows = write_rows(output, counting(answers, None, "rows"))
+        rows = write_rows(output, counting(answers, None, "rows"), excel)
         console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)
-    for warning in tally.warnings(network):
-        console.print(str(warning), style="yellow", markup=False)
+    for sentence in (*form.notes(), *map(str, tally.warnings(network))):
+        console.print(sentence, style="yellow", markup=False)
+
+
+def choose_form(
+    network: Network,
+    answered: Sequence[str],
+    output: Path | None,
+    scores: bool,
+    top: int,
+    long: bool,
+    columns: str | None,
+) -> AnswerForm:
+    """How answers are written: as the output's suffix has it, unless a row per span is asked for."""
+    from weft.data.formats import TableShape, shape_of
+    from weft.model.forms import ChosenColumns, ConllForm, FlatForm, LongForm, NestedForm, span_tasks
+
+    shape: TableShape = "nested" if output is None else shape_of(output)
+    form: AnswerForm
+    if shape == "words":
+        if long or columns is not None:
+            raise typer.BadParameter(f"{output} holds words and their tags; leave out --long and --columns")
+        return ConllForm(network=network, tasks=span_tasks(network, answered, str(output)))
+    if long:
+        form = LongForm(scores, top, span_tasks(network, answered, "--long"))
+    else:
+        form = FlatForm(scores, top) if shape == "flat" else NestedForm(scores, top)
+    return form if columns is None else ChosenColumns(form, _names(columns))
+
+
+def _names(columns: str) -> tuple[str, ...]:
+    """The names in a list with commas; one with a comma in it stands in quotes."""
+    wanted = tuple(name.strip() for names in csv.reader([columns], skipinitialspace=True) for name in names)
+    if not wanted or not all(wanted) or len(set(wanted)) < len(wanted):
+        raise typer.BadParameter(f"--columns needs names with commas between, each once, but received {columns!r}")
+    return wanted
 
 
 def _open(

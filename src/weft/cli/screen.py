@@ -10,14 +10,16 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from weft.reports.status import Heartbeat, StatusConsole
+
 T = TypeVar("T")
 
-console = Console(stderr=True, highlight=False)
+console = StatusConsole()
 output = Console(highlight=False)
 
 
 def counting(items: Iterable[T], total: int | None, noun: str) -> Iterator[T]:
-    """The same items, with a progress bar that shows how many of `total` went by."""
+    """The same items, with a progress bar that shows how many of `total` went by; a line now and then without one."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -27,7 +29,10 @@ def counting(items: Iterable[T], total: int | None, noun: str) -> Iterator[T]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield from progress.track(items, total=total, description=noun)
+        heart, whole = Heartbeat(console), "" if total is None else f" of {total:,}"
+        for number, item in enumerate(progress.track(items, total=total, description=noun), 1):
+            heart.beat(lambda: f"{number:,}{whole} {noun}, {heart.seconds:.0f} s")  # noqa: B023  (said at once)
+            yield item
 
 
 def show_answers(rows: Iterable[dict[str, Any]]) -> None:

@@ -27,21 +27,24 @@ def train(
 
     Example: [cyan]weft train triage.toml --output triage --set training.epochs=5[/]
 
-    Writes a folder with the model, report.html and metrics.json. Ctrl-C stops
-    safely; --resume goes on as if nothing had happened.
+    Writes a folder with the model, report.html, metrics.json (scores) and
+    results.json (with intervals, baselines and each label). Ctrl-C stops safely;
+    --resume goes on as if nothing had happened.
     """
     if show_config:
         _show_config(config, overrides or (), data, seed)
         return
-    from weft.cli.screen import show_run
+    from weft.cli.screen import console, show_run
     from weft.training.folder import RunFolder, resume_command
     from weft.training.interrupt import Interrupted
+    from weft.training.progress import ProgressCallback
     from weft.training.run import default_output
     from weft.training.run import train as run
 
     target = output or default_output(config)
+    bar = ProgressCallback(console)
     try:
-        run(config, target, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
+        run(config, target, callback=bar, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
     except KeyboardInterrupt:  # the second, or one after the last step
         folder = RunFolder(target)
         if not folder.has_state():

@@ -50,7 +50,7 @@ def _digests(experiment: Experiment, base: Path, digest_rows: DigestRows) -> Ite
             if isinstance(source, RowsInMemory):
                 digest = digest_rows(source)
             else:
-                digest = " ".join(map(_digest_of, _files(base / source)))
+                digest = " ".join(_digest_of(file) for named in source for file in _files(base / named))
             yield f"tasks.{name}.{split}", digest
     try:
         folder = source_folder(experiment, base)

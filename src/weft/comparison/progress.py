@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from weft.reports.status import StatusConsole
+
 
 @dataclass(frozen=True)
 class MeanSoFar:
@@ -54,7 +56,7 @@ class LiveTable(ComparisonCallback):
     """A bar and a table on standard error; a line per run where that is no terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False)
+        self.console = console or StatusConsole()
         self.live: Live | None = None
         self.runs, self.told = 0, 0
 

@@ -63,9 +63,14 @@ def _with_sources(task: Any, known: dict[int, RowsInMemory]) -> Any:
     for split, source in ((split, task[split]) for split in ("train", "dev", "test") if split in task):
         if isinstance(source, os.PathLike):
             found[split] = os.fspath(source)
-        elif are_rows(source):
+        elif are_rows(source) and not _are_files(source):
             found[split] = known[id(source)] = known.get(id(source)) or RowsInMemory(source)
     return found
+
+
+def _are_files(source: Any) -> bool:
+    """Whether this is a list of names and not of rows."""
+    return isinstance(source, list | tuple) and bool(source) and all(isinstance(name, str) for name in source)
 
 
 def is_grid(document: Mapping[str, Any]) -> bool:

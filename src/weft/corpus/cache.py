@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from weft.corpus.documents import Documents, read_pieces
 from weft.corpus.sentences import split_sentences
 from weft.data.atomic import replacing
+from weft.data.opening import suffix_of
 from weft.errors import CheckpointError, DataError
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -34,7 +35,7 @@ _RAW = ("ids", "words", "offsets", "document")  # the files of the columns befor
 
 def digest(paths: Sequence[Path], tokenizer: Tokenizer, documents: Documents, column: str) -> str:
     whole = hashlib.blake2b(digest_size=16)
-    options = [_VERSION, tokenizers.__version__, documents, column, [path.suffix.lower() for path in paths]]
+    options = [_VERSION, tokenizers.__version__, documents, column, [suffix_of(path) for path in paths]]
     whole.update(json.dumps(options).encode())
     whole.update(hashlib.blake2b(tokenizer.backend.to_str().encode()).digest())
     for path in paths:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from weft.data.formats import READABLE, read_column
+from weft.data.formats import can_read, read_column, unknown_type
+from weft.data.opening import open_bytes, suffix_of
 from weft.errors import ConfigError, DataError
 
 Documents = Literal["blocks", "file", "rows"]
@@ -21,7 +22,7 @@ def read_pieces(path: Path, documents: Documents = "blocks", column: str = "text
     the length of lines or documents.
     """
     check_kind(path, documents)
-    if path.suffix.lower() == ".txt":
+    if suffix_of(path) == ".txt":
         yield from _plain(path, documents)
         return
     for number, text in enumerate(read_column(path, column)):
@@ -33,11 +34,11 @@ def check_kind(path: Path, documents: Documents) -> None:
     """Raise where a file is not there, is of no known type, or cannot be divided into documents as asked."""
     if documents not in get_args(Documents):
         raise ConfigError(f"documents = {documents!r} is not one of: {', '.join(get_args(Documents))}")
-    if path.suffix.lower() not in READABLE:
-        raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READABLE)}", file=path)
+    if not can_read(path):
+        raise DataError(unknown_type(path), file=path)
     if not path.is_file():
         raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
-    if path.suffix.lower() != ".txt" and documents != "rows":
+    if suffix_of(path) != ".txt" and documents != "rows":
         raise DataError(
             f"documents = {documents!r} is for plain text (.txt); in a table every row is a document: "
             'set documents = "rows"',
@@ -59,11 +60,7 @@ def _plain(path: Path, documents: Documents) -> Iterator[tuple[int, str]]:
 
 def _line_pieces(path: Path) -> Iterator[tuple[int, str, bool]]:
     """Line number, text and whether the line ends there, for lines and pieces of long ones."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise DataError(f"cannot be opened: {error.strerror}", file=path) from None
-    with file:
+    with open_bytes(path) as file:
         line, position, rest = 1, 0, b""
         while read := file.readline(_PIECE):
             raw = rest + read

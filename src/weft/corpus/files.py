@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft.data.formats import READABLE
+from weft.data.formats import READABLE, can_read
 from weft.errors import DataError
 
 
@@ -26,7 +26,7 @@ def corpus_files(path: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    named = [path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix.lower() in READABLE]
+    named = [path for path in folder.iterdir() if not path.name.startswith(".") and can_read(path)]
     files = [path for path in named if path.is_file()]
     if not files:
         raise DataError(f"this folder holds no file to read; possible are: {', '.join(READABLE)}", file=folder)

@@ -17,6 +17,7 @@ from weft.corpus.documents import read_pieces
 from weft.corpus.subwords import LEARNERS, SPECIAL, Kind
 from weft.data.atomic import write_atomically
 from weft.data.formats import read_column
+from weft.data.opening import suffix_of
 from weft.errors import ConfigError, DataError, WeftError
 from weft.tokenization.tokenizer import Tokenizer
 
@@ -102,7 +103,7 @@ class _TextParts:
 
 def read_texts(path: Path, column: str) -> Iterator[str]:
     """The texts of a file; a giant line of plain text comes in several, so that it need not fit into memory."""
-    if path.suffix.lower() == ".txt" and column == "text":
+    if suffix_of(path) == ".txt" and column == "text":
         return (piece.rstrip("\r\n") for _, piece in read_pieces(path, "rows"))
     return read_column(path, column)
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.data.plain_text import read_lines
+from weft.data.opening import UTF8, open_text, read_lines, suffix_of
 from weft.errors import DataError
 
 Line = tuple[int, list[str]]  # number and fields
 
 SUFFIXES = (".conll", ".bio", ".iob", ".iob2", ".bioes", ".conllu")
+WRITTEN = (".conll", ".bio", ".iob2")  # whose tags are as ours: B- where a span begins, whatever stands before it
 
 _UNIVERSAL = ".conllu"
 _UNIVERSAL_COLUMNS = {"tokens": 1, "tags": 3, "lemma": 2, "upos": 3, "xpos": 4}  # after the first, which is the id
 _DOCUMENT = "-DOCSTART-"
 
 
-def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_conll(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
     """The line of each sentence's first word, and its columns.
 
     These are lists with one entry per word: `tokens`, the first; `tags`, the last, where there are several; and
@@ -26,14 +27,28 @@ def read_conll(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     are `tokens`, `tags` (the universal part of speech), `lemma`, `upos` and `xpos`; comments are left out, and so are
     the lines of several words together (3-4) and of words that are not in the text (5.1).
     """
-    universal = path.suffix.lower() == _UNIVERSAL
-    for sentence in _sentences(read_lines(path), path, universal):
+    universal = suffix_of(path) == _UNIVERSAL
+    for sentence in _sentences(read_lines(path, encoding), path, universal):
         if not universal:
             yield sentence[0][0], _columns(sentence)
             continue
         words = [(number, fields) for number, fields in sentence if not set("-.") & set(fields[0])]
         if words:
             yield words[0][0], {name: [fields[at] for _, fields in words] for name, at in _UNIVERSAL_COLUMNS.items()}
+
+
+def write_conll(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """A word per line with its tags behind it, a blank line after each sentence; texts without words are left out.
+
+    Rows are columns of equal length, the words first.
+    """
+    with open_text(path) as file:
+        for row in rows:
+            lines = list(zip(*row.values(), strict=True))
+            if any(not field or set("\t\r\n") & set(field) for fields in lines for field in fields):
+                raise DataError("a word is empty, or holds a tab or a line end, which no column can; write .jsonl")
+            file.writelines("\t".join(fields) + "\n" for fields in lines)
+            file.write("\n" if lines else "")
 
 
 def _columns(sentence: list[Line]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Tables with a header and a separator: CSV, with quotes as RFC 4180 has them, and TSV."""
+"""Tables with a header and a separator: CSV, with quotes as RFC 4180 has them, also as Excel has it, and TSV."""
 
 from __future__ import annotations
 
@@ -9,26 +9,33 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weft.data.columns import check_header, flatten
-from weft.data.plain_text import read_lines
+from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
 Cells = tuple[int, dict[str, Any]]  # the line a row begins on, and its columns
 
+Excel = Literal["comma", "semicolon"]
+
 _LINE_END = re.compile(r"[\r\n]*")
-_UNQUOTED = re.compile(r"[^,\r\n]*")
+_UNQUOTED = {separator: re.compile(rf"[^{separator}\r\n]*") for separator in ",;\t"}
+_QUOTED = re.compile(r'"[^"]*"?')
+_SAID = re.compile(r"sep=([,;\t])[\r\n]*")  # how Excel lets a file say what separates
 
 
-def read_csv(path: Path) -> Iterator[Cells]:
-    """The rows of a CSV file with the lines they begin on; fields may be of any length."""
-    return _under_header(_csv_records(path), path, "put a field with commas or quotes into quotes")
+def read_csv(path: Path, encoding: str = UTF8) -> Iterator[Cells]:
+    """The rows of a CSV file with the lines they begin on; fields may be of any length.
+
+    Semicolons separate where the header holds such and no comma, as Excel writes where numbers have a decimal comma.
+    """
+    return _under_header(_csv_records(path, encoding), path, "put a field with separators or quotes into quotes")
 
 
-def read_tsv(path: Path) -> Iterator[Cells]:
+def read_tsv(path: Path, encoding: str = UTF8) -> Iterator[Cells]:
     """Tabs separate, and quotes are ordinary characters unless they enclose a whole field as spreadsheets do."""
-    lines = ((number, line.rstrip("\r\n")) for number, line in read_lines(path))
+    lines = ((number, line.rstrip("\r\n")) for number, line in read_lines(path, encoding))
     records = ((number, [_unquote(field) for field in line.split("\t")]) for number, line in lines if line)
     return _under_header(records, path, "a field may hold neither tabs nor line ends")
 
@@ -38,12 +45,17 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     _write(path, rows, ",")
 
 
+def write_excel_csv(path: Path, rows: Iterable[Mapping[str, Any]], separator: Excel) -> None:
+    """As `write_csv`, with the mark by which Excel knows UTF-8; with semicolons, fractions have a decimal comma."""
+    _write(path, rows, ";" if separator == "semicolon" else ",", "utf-8-sig", separator == "semicolon")
+
+
 def write_tsv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """As `write_csv`, with tabs."""
     _write(path, rows, "\t")
 
 
-def split_record(lines: Iterator[str]) -> list[str]:
+def split_record(lines: Iterator[str], separator: str = ",") -> list[str]:
     """The fields of the record that begins with the next line, taking as many lines as it spans.
 
     As `csv.reader` with `strict`, but for fields of any length; raises csv.Error.
@@ -52,11 +64,11 @@ def split_record(lines: Iterator[str]) -> list[str]:
     line, position = next(lines), 0
     while True:
         if line.startswith('"', position):
-            field, line, position = _quoted(line, position + 1, lines)
+            field, line, position = _quoted(line, position + 1, lines, separator)
         else:
-            field, position = _unquoted(line, position)
+            field, position = _unquoted(line, position, separator)
         fields.append(field)
-        if not line.startswith(",", position):
+        if not line.startswith(separator, position):
             return fields
         position += 1
 
@@ -73,20 +85,21 @@ def _under_header(records: Iterable[tuple[int, list[str]]], path: Path, remedy: 
             yield line, dict(zip(header, fields, strict=True))
 
 
-def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _csv_records(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """The records of a file and the lines they begin on, blank ones left out.
 
     The csv module reads them, but for those with a field beyond its limit: that limit is the whole process's, so it
     stays what it is, and such records are read by `split_record`.
     """
-    lines, record = read_lines(path), list[str]()  # `record`: the lines of what is being read
+    lines, begins, separator = _separated(read_lines(path, encoding))
+    record: list[str] = []  # the lines of what is being read
 
     def recorded() -> Iterator[str]:
         for _, line in lines:
             record.append(line)
             yield line
 
-    reader, begins = csv.reader(recorded(), strict=True), 1
+    reader = csv.reader(recorded(), strict=True, delimiter=separator)
     while True:
         try:
             fields = next(reader, None)
@@ -95,17 +108,28 @@ def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             if sum(map(len, record)) <= csv.field_size_limit():
                 raise _broken(error, path, begins) from None
-            fields = _long_record(chain(list(record), recorded()), path, begins)
-            reader = csv.reader(recorded(), strict=True)
+            fields = _long_record(chain(list(record), recorded()), separator, path, begins)
+            reader = csv.reader(recorded(), strict=True, delimiter=separator)
         if fields:
             yield begins, fields
         begins += len(record)
         record.clear()
 
 
-def _long_record(lines: Iterator[str], path: Path, begins: int) -> list[str]:
+def _separated(lines: Iterator[tuple[int, str]]) -> tuple[Iterator[tuple[int, str]], int, str]:
+    """The lines from the header on, the number of the first of them, and what separates fields in them."""
+    first = next(lines, None)
+    if first is None:
+        return lines, 1, ","
+    if said := _SAID.fullmatch(first[1]):
+        return lines, 2, said[1]
+    names = _QUOTED.sub("", first[1])
+    return chain([first], lines), 1, ";" if ";" in names and "," not in names else ","
+
+
+def _long_record(lines: Iterator[str], separator: str, path: Path, begins: int) -> list[str]:
     try:
-        return split_record(lines)
+        return split_record(lines, separator)
     except csv.Error as error:
         raise _broken(error, path, begins) from None
 
@@ -115,7 +139,7 @@ def _broken(error: csv.Error, path: Path, begins: int) -> DataError:
     return DataError(f"the row that begins here {problem} ({error})", file=path, line=begins)
 
 
-def _quoted(line: str, position: int, following: Iterator[str]) -> tuple[str, str, int]:
+def _quoted(line: str, position: int, following: Iterator[str], separator: str) -> tuple[str, str, int]:
     """The field whose text begins at a position, the line it ends on, and where it ends there."""
     parts: list[str] = []
     while True:
@@ -128,17 +152,17 @@ def _quoted(line: str, position: int, following: Iterator[str]) -> tuple[str, st
         elif line.startswith('"', quote + 1):
             parts.append('"')
             position = quote + 2
-        elif line.startswith(",", quote + 1) or _LINE_END.fullmatch(line, quote + 1):
+        elif line.startswith(separator, quote + 1) or _LINE_END.fullmatch(line, quote + 1):
             return "".join(parts), line, quote + 1
         else:
-            raise csv.Error("',' expected after '\"'")
+            raise csv.Error(f"{separator!r} expected after '\"'")
 
 
-def _unquoted(line: str, position: int) -> tuple[str, int]:
+def _unquoted(line: str, position: int, separator: str) -> tuple[str, int]:
     """The field that begins at a position, and where it ends."""
-    field = _UNQUOTED.match(line, position)
+    field = _UNQUOTED[separator].match(line, position)
     assert field is not None  # it may be empty
-    if not line.startswith(",", field.end()) and not _LINE_END.fullmatch(line, field.end()):
+    if not line.startswith(separator, field.end()) and not _LINE_END.fullmatch(line, field.end()):
         raise csv.Error("new-line character seen in unquoted field")
     return field[0], field.end()
 
@@ -149,12 +173,18 @@ def _unquote(field: str) -> str:
     return inner.replace('""', '"') if enclosed else field
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]], separator: str) -> None:
+def _write(
+    path: Path,
+    rows: Iterable[Mapping[str, Any]],
+    separator: str,
+    encoding: str = UTF8,
+    decimal_comma: bool = False,
+) -> None:
     """The last row may bring a new column, so rows wait in a file until all columns are known."""
     columns: dict[str, None] = {}
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", dir=path.parent) as waiting,
-        path.open("w", encoding="utf-8", newline="") as file,
+        open_text(path, encoding) as file,
     ):
         for row in map(flatten, rows):
             columns.update(dict.fromkeys(row))
@@ -163,4 +193,8 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]], separator: str) -> Non
         writer = csv.DictWriter(file, list(columns), delimiter=separator, restval="")
         if columns:
             writer.writeheader()
-        writer.writerows(map(json.loads, waiting))
+        writer.writerows(map(_with_decimal_comma if decimal_comma else dict, map(json.loads, waiting)))
+
+
+def _with_decimal_comma(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: str(cell).replace(".", ",") if isinstance(cell, float) else cell for name, cell in row.items()}

@@ -1,8 +1,8 @@
 """Rows in and out of files, by suffix; a format is a file of this folder and a line in `FORMATS`.
 
 Every reader yields rows with the line they came from, so that whoever finds fault with one can say where. Files are
-UTF-8; nothing is guessed and nothing is skipped except blank lines, which in plain text are empty texts. A file that is
-written is complete or absent.
+UTF-8 unless somebody says otherwise; nothing is guessed and nothing is skipped except blank lines, which in plain text
+are empty texts. Files of text may be compressed (`.csv.gz`). A file that is written is complete or absent.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 from weft.data.atomic import replacing
 from weft.data.conll import SUFFIXES as CONLL
-from weft.data.conll import read_conll
-from weft.data.delimited import read_csv, read_tsv, write_csv, write_tsv
+from weft.data.conll import WRITTEN as CONLL_WRITTEN
+from weft.data.conll import read_conll, write_conll
+from weft.data.delimited import Excel, read_csv, read_tsv, write_csv, write_excel_csv, write_tsv
 from weft.data.json_lines import read_json_lines, write_json_lines
+from weft.data.json_list import read_json_list, write_json_list
+from weft.data.opening import COMPRESSED, UTF8, decode_lines, suffix_of
 from weft.data.parquet import read_parquet, write_parquet
-from weft.data.plain_text import decode_lines, read_plain_text
+from weft.data.plain_text import read_plain_text
 from weft.data.redact import shown_columns, shown_value
 from weft.data.unicode import holds_half_character
 from weft.errors import ConfigError, DataError
 
+TableShape = Literal["flat", "nested", "words"]
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a file: its columns, and its line counted from 1 (in Parquet and in memory: its row)."""
+    """One row of a file: its columns, and its line counted from 1 (in Parquet, JSON and in memory: its row)."""
 
     line: int
     columns: dict[str, Any]
@@ -38,44 +43,66 @@ class Row:
 class Format:
     """How files of one suffix are read and written."""
 
-    read: Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]  # lines, and columns with their cells
+    read: Callable[[Path, str], Iterator[tuple[int, dict[str, Any]]]]  # lines, and columns with their cells
     write: Callable[[Path, Iterable[Mapping[str, Any]]], None] | None = None
     tabular: bool = False
     optional: bool = False
+    text: bool = True  # whether it has an encoding, and may be compressed
+    shape: TableShape = "flat"  # of what can be written: plain cells, cells that hold more, or words and their tags
 
 
 FORMATS: dict[str, Format] = {
     ".csv": Format(read_csv, write_csv, tabular=True),
     ".tsv": Format(read_tsv, write_tsv, tabular=True),
-    ".jsonl": Format(read_json_lines, write_json_lines, optional=True),
-    ".parquet": Format(read_parquet, write_parquet, tabular=True),
+    ".jsonl": Format(read_json_lines, write_json_lines, optional=True, shape="nested"),
+    ".json": Format(read_json_list, write_json_list, optional=True, shape="nested"),
+    ".parquet": Format(read_parquet, write_parquet, tabular=True, text=False),
     ".txt": Format(read_plain_text),
     **dict.fromkeys(CONLL, Format(read_conll)),
+    **dict.fromkeys(CONLL_WRITTEN, Format(read_conll, write_conll, shape="words")),
 }
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(suffix for suffix, format in FORMATS.items() if format.write is not None)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Row]:
     """The rows of a file, read as its suffix says."""
-    format = FORMATS.get(path.suffix.lower())
-    if format is None:
-        raise DataError(f"unknown file type {path.suffix!r}; allowed: {', '.join(READABLE)}", file=path)
+    if not can_read(path):
+        raise DataError(unknown_type(path), file=path)
+    format = FORMATS[suffix_of(path)]
+    if not format.text and encoding != UTF8:
+        raise DataError(f"{suffix_of(path)} has no encoding to choose; leave {encoding!r} out", file=path)
     if not path.is_file():
         raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
     tabular, optional = format.tabular, format.optional
-    return (Row(line, columns, tabular, optional) for line, columns in format.read(path))
+    return (Row(line, columns, tabular, optional) for line, columns in format.read(path, encoding))
 
 
-def read_stream(file: Iterable[bytes], name: Path) -> Iterator[Row]:
+def can_read(path: Path) -> bool:
+    """Whether the name of a file is that of a known format."""
+    return _known(path) is not None
+
+
+def unknown_type(path: Path, what: str = "file", allowed: Iterable[str] = READABLE) -> str:
+    """What is wrong with a file whose suffix says nothing."""
+    suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == COMPRESSED else path.suffix
+    return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text"
+
+
+def _known(path: Path) -> Format | None:
+    format = FORMATS.get(suffix_of(path))
+    return None if format is None or (path.suffix.lower() == COMPRESSED and not format.text) else format
+
+
+def read_stream(file: IO[bytes], name: Path, encoding: str = UTF8) -> Iterator[Row]:
     """The lines of an open stream as texts, each as soon as it is there; `name` is what errors call it."""
-    for number, line in decode_lines(file, name):
+    for number, line in decode_lines(file, name, encoding):
         yield Row(number, {"text": line.rstrip("\r\n")})
 
 
-def read_column(path: Path, column: str) -> Iterator[str]:
+def read_column(path: Path, column: str, encoding: str = UTF8) -> Iterator[str]:
     """The texts of one column, which every row must have."""
-    for row in read_rows(path):
+    for row in read_rows(path, encoding):
         value = row.columns.get(column)
         if not isinstance(value, str):
             problem = f"has {shown_value(value)}, but a text is needed"
@@ -88,21 +115,30 @@ def read_column(path: Path, column: str) -> Iterator[str]:
         raise DataError(problem, file=path, line=row.line, column=column)
 
 
-def check_output(path: Path) -> None:
+def check_output(path: Path, excel: Excel | None = None) -> None:
     """Raise for an output that cannot be written; ask before the work, not after it."""
-    if path.suffix.lower() not in WRITABLE:
-        raise ConfigError(f"{path}: unknown output type {path.suffix!r}; allowed: {', '.join(WRITABLE)}")
+    format = _known(path)
+    if format is None or format.write is None:
+        raise ConfigError(f"{path}: {unknown_type(path, 'output', WRITABLE)}")
+    if excel is not None and suffix_of(path) != ".csv":
+        raise ConfigError(f"{path}: only .csv can be written for Excel in this way")
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file")
 
 
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def shape_of(path: Path) -> TableShape:
+    """What can be written into a file of this suffix; asked after `check_output`."""
+    return FORMATS[suffix_of(path)].shape
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], excel: Excel | None = None) -> int:
     """Write rows as the suffix says, and return how many; a table gets the columns of all of them.
 
-    In tables `{"a": {"b": 1}}` becomes the column `a.b`, and what is nested further is JSON in a cell.
+    For Excel, see `write_excel_csv`. In tables `{"a": {"b": 1}}` becomes the column `a.b`, and what is nested further
+    is JSON in a cell.
     """
-    check_output(path)
-    write = FORMATS[path.suffix.lower()].write
+    check_output(path, excel)
+    write = FORMATS[suffix_of(path)].write
     assert write is not None  # `check_output` has looked
     written = 0
 
@@ -114,7 +150,10 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     with replacing(path) as temporary:
         try:
-            write(temporary, counted())
+            if excel is None:
+                write(temporary, counted())
+            else:
+                write_excel_csv(temporary, counted(), excel)
         except UnicodeEncodeError:
             raise DataError("a cell holds half a character (a lone surrogate), which no file can hold") from None
     return written

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.data.plain_text import read_lines
+from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file with their lines; blank lines are passed over."""
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, encoding):
         if not line.strip():
             continue
         try:
@@ -31,5 +31,5 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Each row as an object with its own keys; what JSON has no word for becomes text."""
-    with path.open("w", encoding="utf-8") as file:
+    with open_text(path) as file:
         file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)

@@ -10,6 +10,7 @@ from typing import Any
 
 from weft.data.formats import Row, read_rows
 from weft.data.label_words import label_texts
+from weft.data.opening import suffix_of
 from weft.data.redact import shown_columns
 from weft.errors import ConfigError, DataError
 
@@ -34,7 +35,7 @@ def read_labels(given: str) -> dict[str, str]:
 
 
 def _in_file(path: Path) -> Iterator[tuple[Any, Any]]:
-    plain = path.suffix.lower() == ".txt"
+    plain = suffix_of(path) == ".txt"
     for row in read_rows(path):
         if not plain:
             yield _of_table(row, path)

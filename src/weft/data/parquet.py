@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from weft.data.columns import check_header, flatten
+from weft.data.opening import UTF8
 from weft.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _CHUNK = 1024  # rows
 
 
-def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file, counted from 1."""
+def read_parquet(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file, counted from 1; such files are in one encoding."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,6 +1,7 @@
 """What a model answers about a row, one class per kind of answer.
 
     LabelPrediction      one label
+    WithheldPrediction   one label, which is not sure enough to be said
     LabelsPrediction     any number of labels
     ScorePrediction      a number
     SpansPrediction      spans of the text, or a tag for every word
@@ -36,6 +37,13 @@ class Prediction(ABC):
         A list, as of spans, has no place for either.
         """
 
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        """The same as plain cells, by what stands behind the task's name in the name of their column.
+
+        What is no cell, as a list of spans, is one under the bare name. `flat_row` has the names of all of them.
+        """
+        return {"": self.to_dict()}
+
     @abstractmethod
     def in_words(self) -> str:
         """`urgent 93.1 %`, `a 80.0 %, b 61.2 %`, `3.42`, `2 spans`."""
@@ -63,6 +71,14 @@ class Prediction(ABC):
         """The probability of every label that may be given to the row."""
         return {}
 
+    def likeliest(self, count: int) -> list[tuple[str, float]]:
+        """The answer, then the likeliest other labels, as many as asked for or as there are; of a row's one label."""
+        return []
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """What is left where an answer, or only that of one label, counts from a probability on."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class LabelPrediction(Prediction):
@@ -75,6 +91,12 @@ class LabelPrediction(Prediction):
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         more = {"scores": dict(self.scores)} if scores else {}
         return {"label": self.label, "score": self.score, **more, **(flags or {})}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        found = {"": self.label, "_score": self.score}
+        for rank, (label, score) in enumerate(self.likeliest(top)[1:], 2):
+            found |= {f"_{rank}": label, f"_{rank}_score": score}
+        return {**found, **(_columns(self.scores) if scores else {})}
 
     def in_words(self) -> str:
         return _named(self.given())
@@ -93,16 +115,56 @@ class LabelPrediction(Prediction):
     def label_scores(self) -> Mapping[str, float]:
         return self.scores
 
+    def likeliest(self, count: int) -> list[tuple[str, float]]:
+        """The answer first, though another label may be likelier where costs or a threshold decide."""
+        return [*self.given(), *((name, self.scores[name]) for name in self._others(self.label))][:count]
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Without a label, no answer that is less likely. A label is given where it is as likely, else the best other.
+
+        Where there is no other, or nothing is known of it, the answer stays.
+        """
+        if label is None:
+            return self if (self.score or 0.0) >= minimum else WithheldPrediction(self.label, self.score, self.scores)
+        others = self._others(label)
+        if not others or label not in self.scores:
+            return self
+        reached = self.scores[label] >= minimum
+        chosen = label if reached else self.label if self.label != label else others[0]
+        return LabelPrediction(chosen, self.scores[chosen], self.scores)
+
+    def _others(self, label: str) -> list[str]:
+        """The other labels, the likeliest first."""
+        return sorted((name for name in self.scores if name != label), key=lambda name: -self.scores[name])
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldPrediction(LabelPrediction):
+    """A label that is not said, since it is not likely enough; how likely it is, is."""
+
+    def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
+        return {**LabelPrediction.to_dict(self, scores, flags), "label": None}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {**LabelPrediction.cells(self, scores, top), "": None}
+
+    def in_words(self) -> str:
+        return "no answer"
+
 
 @dataclass(frozen=True, slots=True)
 class LabelsPrediction(Prediction):
-    """Any number of labels, and the probability of every one."""
+    """Any number of labels, and the probability of every one; `separator` stands between labels in one cell."""
 
     labels: tuple[str, ...]
     scores: Mapping[str, float] = field(default_factory=dict)
+    separator: str = "|"
 
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         return {"labels": list(self.labels), **({"scores": dict(self.scores)} if scores else {}), **(flags or {})}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {"": self.separator.join(self.labels), **(_columns(self.scores) if scores else {})}
 
     def in_words(self) -> str:
         return _named(self.given()) or "no label"
@@ -121,6 +183,15 @@ class LabelsPrediction(Prediction):
     def label_scores(self) -> Mapping[str, float]:
         return self.scores
 
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Every label that is as likely, also those that were not given before; of others than `label` as before."""
+        kept = tuple(
+            name
+            for name, score in self.scores.items()
+            if (score >= minimum if label in (None, name) else name in self.labels)
+        )
+        return LabelsPrediction(kept, self.scores, self.separator)
+
 
 @dataclass(frozen=True, slots=True)
 class ScorePrediction(Prediction):
@@ -130,6 +201,9 @@ class ScorePrediction(Prediction):
 
     def to_dict(self, scores: bool = False, flags: Mapping[str, bool] | None = None) -> PlainPrediction:
         return {"score": self.score, **(flags or {})}
+
+    def cells(self, scores: bool = False, top: int = 1) -> dict[str, Any]:
+        return {"": self.score}
 
     def in_words(self) -> str:
         return f"{self.score:.2f}"
@@ -176,6 +250,12 @@ class SpansPrediction(Prediction):
     @property
     def spans(self) -> tuple[PredictedSpan, ...] | None:
         return self.found
+
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Fewer spans, never more: those that were not given are not known any more."""
+        return SpansPrediction(
+            tuple(span for span in self.found if span.score >= minimum or label not in (None, span.label))
+        )
 
     @property
     def confidence(self) -> float:
@@ -225,6 +305,11 @@ class RelationsPrediction(Prediction):
     def gold(self) -> Gold:
         return tuple(relation.gold for relation in self.relations)
 
+    def limited(self, minimum: float, label: str | None = None) -> Prediction:
+        """Fewer relations, never more."""
+        kept = (one for one in self.relations if one.score >= minimum or label not in (None, one.label))
+        return RelationsPrediction(self.text, tuple(kept))
+
     @property
     def confidence(self) -> float:
         return _mean([relation.score for relation in self.relations])
@@ -264,6 +349,10 @@ class MaskedPrediction(Prediction):
 
 def _named(given: tuple[tuple[str, float], ...]) -> str:
     return ", ".join(f"{label} {100 * score:.1f}\u00a0%" for label, score in given)
+
+
+def _columns(scores: Mapping[str, float]) -> dict[str, float]:
+    return {f"_score_{label}": score for label, score in scores.items()}
 
 
 def _mean(scores: Sequence[float]) -> float:

@@ -12,6 +12,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from weft.data.formats import Row, read_rows
+from weft.data.opening import EncodedFile
+from weft.data.row_files import RowFiles
 from weft.errors import DataError
 
 IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file
@@ -70,13 +72,17 @@ def are_rows(value: object) -> bool:
     return isinstance(value, Table | Frame | Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def open_rows(source: RowSource | RowsInMemory) -> tuple[Path, Iterator[Row]]:
+def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterator[Row]]:
     """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
 
     Rows in memory are counted from 1. A missing value of a frame, such as NaN, is None.
     """
     if isinstance(source, RowsInMemory):
         source = source.rows
+    if isinstance(source, RowFiles):
+        return source.paths[0], source.rows()
+    if isinstance(source, EncodedFile):
+        return source.path, read_rows(source.path, source.encoding)
     if isinstance(source, str | os.PathLike):
         return Path(source), read_rows(Path(source))
     if isinstance(source, Table):

@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from weft.data.opening import UTF8
 from weft.drafting.draft import Draft, TaskDraft
 
 SCHEMA = "weft.schema.json"  # beside a config, it lets editors complete it; `weft schema` writes it
@@ -18,7 +19,7 @@ _WIDTH = 100  # characters of a line
 
 def document_of(draft: Draft, home: Path) -> dict[str, Any]:
     """The config as plain data; files are named as seen from `home`, the folder it will be in."""
-    tasks = {task.name: _options(task, home) for task in draft.tasks}
+    tasks = {task.name: _options(task, home, draft.encoding) for task in draft.tasks}
     return {**({"encoder": {"from": draft.encoder}} if draft.encoder else {}), "tasks": tasks}
 
 
@@ -53,10 +54,11 @@ def write_document(
     return "\n".join(lines) + "\n"
 
 
-def _options(task: TaskDraft, home: Path) -> dict[str, Any]:
+def _options(task: TaskDraft, home: Path, encoding: str) -> dict[str, Any]:
     question = task.question
     files = {split: _as_seen_from(home, path) for split, path in task.files.items()}
-    return {"kind": question.kind, **files, **question.options}
+    said = {"encoding": encoding} if encoding != UTF8 else {}
+    return {"kind": question.kind, **files, **said, **question.options}
 
 
 def _as_seen_from(home: Path, path: Path) -> str:

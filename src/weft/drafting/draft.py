@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from weft.data.formats import READABLE
+from weft.data.opening import UTF8
 from weft.data.redact import nearest_name
 from weft.drafting.asking import LISTED, AskedSet, ask, columns_of, describe_table, table_of
 from weft.drafting.files import DataSet, group_files
@@ -44,6 +45,7 @@ class Draft:
     remarks: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     encoder: str | None = None  # where it is named
+    encoding: str = UTF8  # of the files
 
 
 def draft(paths: Sequence[Path], hints: Hints) -> Draft:
@@ -52,7 +54,7 @@ def draft(paths: Sequence[Path], hints: Hints) -> Draft:
         raise ConfigError(f"--kind {hints.kind!r} is not one of: {', '.join(KINDS)}{nearest_name(hints.kind, KINDS)}")
     if len(hints.texts) > 2:
         raise ConfigError(f"--text names {len(hints.texts)} columns; a task reads one text, or two as a pair")
-    samples = [look_at(path) for path in _files(paths)]
+    samples = [look_at(path, encoding=hints.encoding) for path in _files(paths)]
     sets, unused = group_files(samples)
     _check_hints(hints, [data.train for data in sets])
     asked = [ask(data, hints) for data in sets]
@@ -67,7 +69,7 @@ def draft(paths: Sequence[Path], hints: Hints) -> Draft:
     unsure += _alike(sets)
     unsure += [] if hints.encoder or all(one.english for one in asked) else [_LANGUAGE]
     looked_at = [f"{sample.path.name} ({sample.size})" for data in sets for sample in data.splits.values()]
-    return Draft(sets[0].name, tasks, looked_at, remarks, list(dict.fromkeys(unsure)), hints.encoder)
+    return Draft(sets[0].name, tasks, looked_at, remarks, list(dict.fromkeys(unsure)), hints.encoder, hints.encoding)
 
 
 def _alike(sets: Sequence[DataSet]) -> Iterator[str]:

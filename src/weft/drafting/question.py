@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.data.opening import UTF8
 from weft.drafting.columns import SampledColumn
 from weft.drafting.looks import Appearance
 
@@ -24,6 +25,7 @@ class Hints:
     kind: str | None = None
     task: str | None = None  # the name of the only task
     encoder: str | None = None
+    encoding: str = UTF8  # of the files
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from weft.data.formats import Row, read_rows
-from weft.data.plain_text import read_lines
+from weft.data.opening import UTF8, read_lines
 from weft.data.redact import shown_columns
 from weft.data.unicode import holds_half_character
 from weft.drafting.columns import SampledColumn
@@ -18,7 +18,7 @@ from weft.errors import DataError
 LOOKED_AT = 10_000  # rows; more would tell nothing new and take seconds
 _MOST_COLUMNS = 300  # keys of objects; more are texts that were made keys
 _KEYS = 3  # rows that have a key, for it to be a name
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_OTHER_SEPARATORS = {"\t": "tabs"}
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Sample:
         return f"the first {self.rows:,} rows" if self.more else f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
 
 
-def look_at(path: Path, limit: int = LOOKED_AT) -> Sample:
+def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
     """The columns of a file's first rows; raises DataError as its reader does, and for a file without rows."""
     try:
-        rows = read_rows(path)
+        rows = read_rows(path, encoding)
         seen = list(islice(rows, limit))
         more = next(rows, None) is not None
     except DataError as error:
-        raise _with_hint(error, path) from None
+        raise _with_hint(error, path, encoding) from None
     if not seen:
         raise DataError("holds no rows; a draft needs rows with texts and answers to look at", file=path)
     names = dict.fromkeys(chain.from_iterable(row.columns for row in seen))
@@ -73,20 +73,20 @@ def _refuse_foreign_separator(path: Path, names: list[str], first: Row) -> None:
             raise DataError(_foreign(path, words), file=path, line=1)
 
 
-def _with_hint(error: DataError, path: Path) -> DataError:
+def _with_hint(error: DataError, path: Path, encoding: str) -> DataError:
     """The reader's error, and what is behind it where the first line shows another separator."""
     if error.line is None or path.suffix.lower() != ".csv":
         return error
-    header = next(_lines(path), "")
+    header = next(_lines(path, encoding), "")
     for separator, words in _OTHER_SEPARATORS.items():
         if separator in header and "," not in header:
             return DataError(f"{error.message}. It {_foreign(path, words)}", file=path, line=error.line)
     return error
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, encoding: str) -> Iterator[str]:
     try:
-        yield from (line for _, line in read_lines(path))
+        yield from (line for _, line in read_lines(path, encoding))
     except DataError:
         return
 

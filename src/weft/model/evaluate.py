@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.corpus.loading import CorpusLoader
 from weft.data.dataset import Dataset
+from weft.data.opening import EncodedFile
 from weft.data.predictions import Prediction
 from weft.data.records import Example
 from weft.data.redact import hidden_labels, nearest_name
@@ -216,7 +217,8 @@ def _sources(
     sources: dict[object, tuple[RowSource, list[str], bool]] = {}
     for name in names:
         source = data[name]
-        key = Path(source) if isinstance(source, str | os.PathLike) else id(source)
+        file = source if isinstance(source, EncodedFile) or not isinstance(source, str | os.PathLike) else Path(source)
+        key = file if isinstance(file, EncodedFile | Path) else id(source)
         sources.setdefault(key, (source, [], True))[1].append(name)
     return list(sources.values())
 

@@ -21,6 +21,7 @@ from weft.checkpoints.hf import WEIGHTS, read_json
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.conditioning import Conditioning
 from weft.data.atomic import write_atomically
+from weft.data.opening import UTF8, EncodedFile
 from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
@@ -91,7 +92,7 @@ def load_network(folder: Path) -> Network:
     return network.eval()
 
 
-def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
+def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, EncodedFile]:
     """The test file of each task that a model folder was trained with, or its dev file where it had none."""
     if not (folder / REPORT).exists():
         raise ConfigError(f"{folder} does not say what it was trained on (it has no {REPORT}); name a file with --data")
@@ -104,7 +105,7 @@ def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, Path]:
     without = [name for name, file in files.items() if not isinstance(file, str)]
     if without:
         raise ConfigError(f"the task {', '.join(without)} had no file of its own to measure on; name one with --data")
-    return {name: data / str(file) for name, file in files.items()}
+    return {name: EncodedFile(data / str(file), described[name].get("encoding", UTF8)) for name, file in files.items()}
 
 
 def _renames_since(version: Any, folder: Path) -> list[Renames]:

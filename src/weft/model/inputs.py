@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from weft.data.formats import Row, read_rows, read_stream
+from weft.data.opening import UTF8, suffix_of
 from weft.data.records import Input
 from weft.data.redact import shown_columns
 from weft.errors import ConfigError, DataError
@@ -43,6 +44,7 @@ def read_inputs(
     text: str | None = None,
     text_pair: str | None = None,
     file: Path | None = None,
+    encoding: str = UTF8,
 ) -> Inputs:
     """What is to be answered, from exactly one source; a bad row is an error when it is reached, with its line."""
     if text is not None:
@@ -51,10 +53,11 @@ def read_inputs(
         return _plain_texts(iter([Row(1, cells)]), names, tuple(cells))
     assert file is not None
     names = choose_tasks(network, tasks)
-    if str(file) == "-" or file.suffix.lower() == ".txt":
-        rows = read_stream(sys.stdin.buffer, _LINES) if str(file) == "-" else read_rows(file)
+    if str(file) == "-" or suffix_of(file) == ".txt":
+        piped = str(file) == "-"
+        rows = read_stream(sys.stdin.buffer, _LINES, encoding) if piped else read_rows(file, encoding)
         return _plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
-    return _read_table(file, network, names, all_needed=bool(tasks))
+    return _read_table(file, read_rows(file, encoding), network, names, all_needed=bool(tasks))
 
 
 def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
@@ -131,16 +134,11 @@ def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns
     )
 
 
-def _read_table(file: Path, network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
-    first, rows = first_row(read_rows(file), file)
+def _read_table(file: Path, read: Iterator[Row], network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
+    first, rows = first_row(read, file)
     tasks = {name: network.tasks[name] for name in names}
     columns, problems = choose_columns(first, tasks)
     notes = left_out(problems, first.columns, tasks, file, refuse=all_needed or not columns, tabular=first.tabular)
-    notes += [
-        f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
-        for name in first.columns
-        if name in (*columns, *FLAGS)
-    ]
     return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
 
 

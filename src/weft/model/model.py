@@ -12,6 +12,7 @@ from weft.data.predictions import PlainPrediction
 from weft.data.records import Input
 from weft.data.tables import RowSource
 from weft.errors import CheckpointError, DataError
+from weft.model.answers import Tally
 from weft.model.devices import Device, choose_device
 from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors, describe_encoder
 from weft.model.evaluate import evaluate_data
@@ -20,7 +21,7 @@ from weft.model.inputs import choose_tasks
 from weft.model.inspect import inspect
 from weft.model.inspection import Heads, Inspection
 from weft.model.network import Network
-from weft.model.predict import Tally, by_task, of_task, predict
+from weft.model.predict import by_task, of_task, predict
 from weft.model.results import TaskResults
 from weft.tokenization.tokenizer import Text, Truncation, check_texts, refuse_bare_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice, tee
 from typing import Any
 
@@ -13,8 +13,11 @@ import torch
 from weft.data.formats import Row
 from weft.data.predictions import PlainPrediction, Prediction
 from weft.data.records import Input
-from weft.errors import DataError, EmptyTextWarning, TruncationWarning, WeftError
-from weft.model.inputs import FLAGS, Inputs, lacking_spans
+from weft.errors import DataError, WeftError
+from weft.model.answers import Answer, Tally
+from weft.model.forms import AnswerForm, NestedForm, with_flags
+from weft.model.inputs import Inputs, lacking_spans
+from weft.model.limits import Limits, apply_limits
 from weft.model.network import Network
 from weft.tensors import Scores, batches_by_length
 from weft.tokenization.cache import SharedTokenizer
@@ -23,52 +26,6 @@ from weft.tokenization.tokenizer import Tokenizer
 
 WINDOW = 1024  # rows looked at together, so that rows of similar length share a batch
 _BATCH_TOKENS = 4096
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the tasks say about one row, and which of them did not read all of it, or had nothing to read."""
-
-    predictions: dict[str, Prediction]
-    truncated: frozenset[str]  # tasks whose text was longer than they read
-    empty: frozenset[str]  # tasks whose text, or one of whose two texts, has no tokens
-
-    def flags(self) -> dict[str, bool]:
-        """Whether a text was cut and whether there was nothing to read, for any of the tasks."""
-        return dict(zip(FLAGS, (bool(self.truncated), bool(self.empty)), strict=True))
-
-
-@dataclass
-class Tally:
-    """How many of some rows were cut, and in how many there was nothing to read."""
-
-    rows: int = 0
-    truncated: int = 0
-    empty: int = 0
-    cut_by: set[str] = field(default_factory=set)  # tasks
-
-    def add(self, answer: Answer) -> Answer:
-        self.rows += 1
-        self.truncated += bool(answer.truncated)
-        self.empty += bool(answer.empty)
-        self.cut_by |= answer.truncated
-        return answer
-
-    def warnings(self, network: Network) -> list[UserWarning]:
-        """A sentence about each of the two, where there is anything to say."""
-        found: list[UserWarning] = []
-        if self.truncated:
-            limits = ", ".join(
-                f"{name}: {network.max_length(name)} tokens" for name in network.tasks if name in self.cut_by
-            )
-            texts = f"{self.truncated:,} of {self.rows:,} rows were longer than what is read of them and were cut"
-            found.append(TruncationWarning(f"{texts} ({limits}); `truncated` says which"))
-        if self.empty:
-            texts = f"{self.empty:,} of {self.rows:,} rows had nothing to read"
-            found.append(
-                EmptyTextWarning(f"{texts}; labels and scores given for them mean nothing; `empty` says which")
-            )
-        return found
 
 
 def predict(network: Network, rows: Iterable[Mapping[str, Input]]) -> Iterator[Answer]:
@@ -193,9 +150,8 @@ def check_finite(task: str, scores: Scores) -> None:
 
 
 def by_task(answer: Answer, scores: bool) -> dict[str, Any]:
-    """The answers of a row by task, and beside them its flags; a task that is called as a flag is goes before it."""
-    found = {name: prediction.to_dict(scores) for name, prediction in answer.predictions.items()}
-    return {**found, **{name: flag for name, flag in answer.flags().items() if name not in found}}
+    """The answers of a row by task, and beside them its flags."""
+    return with_flags({name: prediction.to_dict(scores) for name, prediction in answer.predictions.items()}, answer)
 
 
 def of_task(answer: Answer, task: str, scores: bool) -> PlainPrediction:
@@ -204,26 +160,27 @@ def of_task(answer: Answer, task: str, scores: bool) -> PlainPrediction:
 
 
 def predict_rows(
-    network: Network, inputs: Inputs, scores: bool = False, tally: Tally | None = None
+    network: Network,
+    inputs: Inputs,
+    form: AnswerForm | None = None,
+    tally: Tally | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The input's own columns, each task's answer, and what became of the texts, row by row; counted in `tally`."""
-    for row, answer in answer_rows(network, inputs, tally):
-        yield plain_row(row, answer, scores)
+    """What is written about each row of the input, in the form asked for or nested; counted in `tally`."""
+    form = form or NestedForm()
+    for row, asked, answer in answer_rows(network, inputs, tally, limits):
+        yield from form.rows(row, asked, answer)
+    form.finish()
 
 
-def answer_rows(network: Network, inputs: Inputs, tally: Tally | None = None) -> Iterator[tuple[Row, Answer]]:
-    """Each row of the input with its answer; counted in `tally`."""
+def answer_rows(
+    network: Network, inputs: Inputs, tally: Tally | None = None, limits: Limits | None = None
+) -> Iterator[tuple[Row, dict[str, Input], Answer]]:
+    """Each row of the input with what the tasks read of it and its answer; counted in `tally`."""
     tally = tally or Tally()
     rows, again = tee(inputs)
-    for (row, _), answer in zip(rows, predict(network, (asked for _, asked in again)), strict=True):
-        yield row, tally.add(answer)
-
-
-def plain_row(row: Row, answer: Answer, scores: bool) -> dict[str, Any]:
-    """A row's own columns, and its answers and flags; a column that is called as one of these gets another name."""
-    answers = by_task(answer, scores)
-    own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
-    return {**own, **answers}
+    for (row, asked), answer in zip(rows, predict(network, (read for _, read in again)), strict=True):
+        yield row, asked, apply_limits(tally.add(answer), limits or {})
 
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:

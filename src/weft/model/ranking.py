@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from weft.errors import ConfigError
+from weft.model.answers import Tally
+from weft.model.forms import AnswerForm, NestedForm
 from weft.model.inputs import Inputs, choose_tasks
+from weft.model.limits import Limits
 from weft.model.network import Network
-from weft.model.predict import Tally, answer_rows, plain_row
+from weft.model.predict import answer_rows
 from weft.targets import Ranking
 
 T = TypeVar("T")
@@ -44,11 +47,19 @@ def row_order(network: Network, words: str, answered: Collection[str]) -> RowOrd
 
 
 def ranked_rows(
-    network: Network, inputs: Inputs, order: RowOrder, scores: bool = False, tally: Tally | None = None
+    network: Network,
+    inputs: Inputs,
+    order: RowOrder,
+    form: AnswerForm | None = None,
+    tally: Tally | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """What `predict_rows` gives, each with how far to the front it belongs."""
-    for row, answer in answer_rows(network, inputs, tally):
-        yield order.rank(answer.predictions[order.task]), plain_row(row, answer, scores)
+    form = form or NestedForm()
+    for row, asked, answer in answer_rows(network, inputs, tally, limits):
+        rank = order.rank(answer.predictions[order.task])
+        yield from ((rank, written) for written in form.rows(row, asked, answer))
+    form.finish()
 
 
 def highest_first(ranked: Iterable[tuple[float, T]]) -> list[T]:

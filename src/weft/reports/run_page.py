@@ -29,12 +29,12 @@ WORDS: dict[Standing, str] = {
 }
 
 
-def render(record: RunRecord) -> str:
-    """The page of a run's record; parts that the record does not hold are left out."""
+def render(record: RunRecord, title: str = "Training report") -> str:
+    """The page of a run's record, or of an evaluation's; parts that the record does not hold are left out."""
     tasks = record.tasks.values()
     style = STYLE + MATRIX + (TEXT_STYLE + SPANS if any(map(looks_of_task, tasks)) else "")
     body = [
-        _header(record),
+        _header(record, title),
         _results(record),
         training_section(record),
         *(task_section(index, task) for index, task in enumerate(tasks)),
@@ -44,14 +44,14 @@ def render(record: RunRecord) -> str:
     return page(f"weft report: {listed(record.tasks, 4)}", style, "".join(body))
 
 
-def _header(record: RunRecord) -> str:
+def _header(record: RunRecord, title: str) -> str:
     summary, *cautions = verdict(record)
     when = [_day(record.created)] if record.created else []
     version = [f"weft {record.weft}"] if record.weft else []
     seed = [f"seed {record.seed}"] if record.seed is not None else []
     listing = "".join(f"<li>{breakable(caution)}</li>" for caution in cautions)
     return (
-        f'<header>\n<p class="eyebrow">{clean(" · ".join(["Training report", *when, *version, *seed]))}</p>\n'
+        f'<header>\n<p class="eyebrow">{clean(" · ".join([title, *when, *version, *seed]))}</p>\n'
         f"<h1>{breakable(listed(record.tasks) or 'No tasks')}</h1>\n"
         f'<p class="lead">{breakable(summary)}</p>\n'
         + (f'<ul class="cautions">{listing}</ul>\n' if listing else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from weft.metrics.sections import DecisionTable
+from weft.metrics.sections import ClassTable, DecisionTable
 from weft.reports.record import RunRecord, Standing
 from weft.reports.summary import interval_in_words, number
 
@@ -24,6 +24,17 @@ def results_table(record: RunRecord) -> Table:
         baselines = (number(task.majority), number(task.baseline), number(task.probe))
         rows = f"{task.result.rows:,} {task.reported_on}"
         table.add_row(Text(name), Text(task.chosen), value, interval_in_words(task.interval), *baselines, rows)
+    return table
+
+
+def class_table(task: str, section: ClassTable) -> Table:
+    """Precision, recall, F1 and support of each label of a task."""
+    table = Table(title=Text(f"{task}: each label"), title_justify="left")
+    for index, heading in enumerate(("label", "precision", "recall", "f1", "support")):
+        table.add_column(heading, justify="right" if index else "left", overflow="fold")
+    for label, scores in section.classes.items():
+        figures = (number(scores.get(name)) for name in ("precision", "recall", "f1"))
+        table.add_row(Text(label), *figures, f"{scores.get('support', 0):,.0f}")
     return table
 
 

@@ -65,6 +65,7 @@ class Target(ABC):
     metrics: ClassVar[tuple[str, ...]]  # what a user may choose by; higher is better for all of them
     multilabel: ClassVar[bool] = False  # whether a row may have any number of labels
     labels_rows: ClassVar[bool] = False  # whether labels are said of whole rows, and not of words, spans or pairs
+    marks_text: ClassVar[bool] = False  # whether its answers are words or spans of the text
 
     labels: tuple[str, ...] = ()
     default_metric: str = ""
@@ -90,6 +91,10 @@ class Target(ABC):
     @abstractmethod
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
         """A cell, as plain JSON data, from which `read` gives this gold."""
+
+    def tags(self, gold: Gold, input: Input) -> list[str]:
+        """A tag for each of the input's words, for targets that mark text; a ValueError where tags cannot say it."""
+        raise NotImplementedError
 
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         """The cell with everything mended that can be, and how often what was; only where the options ask for it."""

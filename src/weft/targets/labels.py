@@ -120,6 +120,7 @@ class FittedLabels(FittedRowTarget):
             LabelsPrediction(
                 tuple(name for name, p, t in zip(self.labels, row, self.thresholds, strict=True) if p >= t),
                 dict(zip(self.labels, row, strict=True)),
+                self.target.separator,
             )
             for row in likely.tolist()
         ]

@@ -66,6 +66,7 @@ class TagsTarget(AnnotationTarget):
     """A tag for every word, as parts of speech: gold is one span per word."""
 
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "f1_macro")
+    marks_text: ClassVar[bool] = True
 
     default_metric: str = "accuracy"
     tags_column: str = "tags"
@@ -84,6 +85,9 @@ class TagsTarget(AnnotationTarget):
         return check_labels(read_tags(cell, input, plain=True), self.labels)
 
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
+        return self.tags(gold, input)
+
+    def tags(self, gold: Gold, input: Input) -> list[str]:
         return list(self.labels_in(gold))
 
     def example_golds(self, inputs: Sequence[Input]) -> list[Gold]:

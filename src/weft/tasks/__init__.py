@@ -12,6 +12,7 @@ from statistics import median
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     InstanceOf,
@@ -26,6 +27,7 @@ from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.data.cells import get_cell, get_text, is_blank
 from weft.data.dataset import Dataset, Splits
 from weft.data.formats import Row
+from weft.data.opening import UTF8, check_encoding
 from weft.data.records import Example, Input
 from weft.data.tables import RowsInMemory
 from weft.encoder.encoder import Encoder
@@ -52,6 +54,14 @@ def _file_or_rows(value: Any) -> Any:
     raise ValueError(f"write the name of a file; received {describe(value)}")
 
 
+def _files_or_rows(value: Any) -> Any:
+    if isinstance(value, list | tuple) and value and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    if value is None or isinstance(value, str | RowsInMemory):
+        return value
+    raise ValueError(f"write the name of a file, a pattern such as part-*.csv, or a list; received {describe(value)}")
+
+
 def _file_rows_or_share(value: Any) -> Any:
     share = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
     if value is None or share or isinstance(value, str | RowsInMemory):
@@ -67,6 +77,7 @@ _PLENTY, _PLENTY_PER_LABEL = 400, 40  # rows
 
 GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
 RowsOption = Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)]
+FilesOption = Annotated[str | tuple[str, ...] | GivenRows | None, BeforeValidator(_files_or_rows)]
 RowsOrShareOption = Annotated[
     str | Annotated[float, Field(ge=0, lt=1)] | GivenRows | None, BeforeValidator(_file_rows_or_share)
 ]
@@ -78,8 +89,11 @@ class TaskFiles(Spec):
     In Python, a table (pandas, polars, Arrow) or rows as dicts may stand for a file.
     """
 
-    train: RowsOption = None
-    """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu)."""
+    train: FilesOption = None
+    """File of the training rows (.csv, .tsv, .jsonl, .parquet; words and their tags also .conll, .bio, .conllu).
+
+    Also several: a list of files, or a pattern (`part-*.csv`) for all that it matches, sorted by name.
+    """
     dev: RowsOrShareOption = None
     """File of the rows to choose by, or the share of the training rows to hold out for that, 0 for none.
 
@@ -87,19 +101,22 @@ class TaskFiles(Spec):
     """
     test: RowsOption = None
     """File of the rows to report on; the dev rows where there is none."""
+    encoding: Annotated[str, AfterValidator(check_encoding)] = UTF8
+    """In which encoding the files are, such as cp1252 for Excel's CSV."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training rows to use, by label and seed."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """Most training rows to use, by label and seed."""
 
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, tuple[str, ...]]:
         """The files that are named, by split."""
-        return {split: source for split, source in self.sources().items() if isinstance(source, str)}
+        return {split: source for split, source in self.sources().items() if isinstance(source, tuple)}
 
-    def sources(self) -> dict[str, str | RowsInMemory]:
+    def sources(self) -> dict[str, tuple[str, ...] | RowsInMemory]:
         """The files that are named and the rows that are given, by split."""
         named = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {split: source for split, source in named.items() if isinstance(source, str | RowsInMemory)}
+        listed = {split: (source,) if isinstance(source, str) else source for split, source in named.items()}
+        return {split: source for split, source in listed.items() if isinstance(source, tuple | RowsInMemory)}
 
     @property
     def dev_share(self) -> float | None:
@@ -154,7 +171,7 @@ class Task(TaskFiles, root=True):
 
     def idle_options(self) -> dict[str, str]:
         """The options that do nothing for this kind as it is set, with why, and what to do instead."""
-        return {}
+        return {} if self.format is None else {"encoding": "raw text is read as UTF-8; convert the file"}
 
     @abstractmethod
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
@@ -171,7 +188,7 @@ class Task(TaskFiles, root=True):
     def read(self, row: Row) -> Example | None:
         """The example in a row, None where its answer is blank; raises DataError with line and column."""
         column = self.gold_column(row.columns)
-        cell = get_cell(row, column, self.text_columns(row.columns))
+        cell, _ = self.respell(get_cell(row, column, self.text_columns(row.columns)))
         if is_blank(cell):
             return None
         input = self.read_input(row)
@@ -179,6 +196,14 @@ class Task(TaskFiles, root=True):
             return self.target().answer(cell, input, column, row.line)
         except ValueError as error:
             raise DataError(str(error), line=row.line, column=column) from None
+
+    def respell(self, cell: Any) -> tuple[Any, list[str]]:
+        """The cell of an answer with its labels as the options spell them, and the other spellings that it had."""
+        return cell, []
+
+    def other_spellings(self) -> Collection[str]:
+        """The spellings that the options give another one for."""
+        return ()
 
     def read_input(self, row: Row) -> Input:
         """What it reads of a row; raises DataError with line and column."""
@@ -233,7 +258,7 @@ class Task(TaskFiles, root=True):
         """Where its raw text is."""
         if self.train is None:
             raise DataError("is required to train this task; name a file or a folder")
-        paths = {split: base / file for split, file in self.files().items()}
+        paths = {split: base / files[0] for split, files in self.files().items()}
         return CorpusSource(
             paths["train"], paths.get("dev"), self.dev_share, paths.get("test"), self.fraction, self.limit
         )

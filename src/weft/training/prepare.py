@@ -252,7 +252,10 @@ def _check_corpus(prepared: PreparedRun, name: str, task: Task) -> None:
         faults.add(f"tasks.{name}.train", "is required to train this task; name a file or a folder")
     for split in (split for split in task.sources() if split not in task.files()):
         faults.add(f"tasks.{name}.{split}", "raw text is read from files alone; name a file or a folder")
-    for split, file in task.files().items():
+    for split, names in task.files().items():
+        file = names[0]
+        if len(names) > 1:
+            faults.add(f"tasks.{name}.{split}", "raw text is read from one file, a folder or a pattern; name one")
         for error in islice(corpus_faults(prepared.base / file, format.documents, format.column), _SHOWN):
             faults.add(f"tasks.{name}.{split}", str(error), DataError)
     if source is not None:
@@ -264,7 +267,7 @@ def _check_corpus(prepared: PreparedRun, name: str, task: Task) -> None:
 
 def _size(task: Task, base: Path) -> int:
     """Bytes of a task's raw text."""
-    files = {file for name in task.files().values() for file in corpus_files(base / name)}
+    files = {file for names in task.files().values() for name in names for file in corpus_files(base / name)}
     return sum(file.stat().st_size for file in files)
 
 

@@ -21,6 +21,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from weft.reports.status import Heartbeat, StatusConsole
+
 
 class Callback:
     """Sees a run and says nothing; the base of those that do."""
@@ -47,10 +49,12 @@ class Callback:
 
 
 class ProgressCallback(Callback):
-    """A live bar on standard error."""
+    """A live bar on standard error; where that is no terminal, a line now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False)
+        self.console = console or StatusConsole()
+        self.heart = Heartbeat(self.console)
+        self.steps = self.done = 0
         self.losses: dict[str, float] = {}
         self.rows = 0
         self.began = time.monotonic()
@@ -63,9 +67,15 @@ class ProgressCallback(Callback):
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], None]]:
         columns = (TextColumn("tokenizing"), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=self.console, transient=True) as bar:
+        heart, hidden = Heartbeat(self.console), not self.console.is_terminal
+        with Progress(*columns, console=self.console, transient=True, disable=hidden) as bar:
             line = bar.add_task("tokenizing", total=None)
-            yield lambda done: bar.update(line, completed=done)
+
+            def tell(done: int) -> None:
+                bar.update(line, completed=done)
+                heart.beat(lambda: f"tokenizing: {done / 1e6:,.1f} MB, {heart.seconds:.0f} s")
+
+            yield tell
 
     def begin(self, steps: int, done: int) -> None:
         columns = (
@@ -77,10 +87,11 @@ class ProgressCallback(Callback):
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        self.bar = Progress(*columns, console=self.console, transient=True)
+        self.bar = Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
         self.line = self.bar.add_task("training", total=steps, completed=done, speed="")
         self.bar.start()
         self.began, self.rows = time.monotonic(), 0
+        self.heart, self.steps, self.done = Heartbeat(self.console), steps, done
 
     def step(self, epoch: str, task: str, loss: float, rows: int) -> None:
         if self.bar is None or self.line is None:
@@ -88,9 +99,11 @@ class ProgressCallback(Callback):
         before = self.losses.get(task, loss)
         self.losses[task] = 0.9 * before + 0.1 * loss
         self.rows += rows
+        self.done += 1
         speed = self.rows / max(time.monotonic() - self.began, 1e-9)
         shown = " · ".join(f"{name} {value:.3f}" for name, value in self.losses.items())
         self.bar.update(self.line, advance=1, description=f"{epoch} · {shown}", speed=f"{speed:.0f} rows/s")
+        self.heart.beat(lambda: f"step {self.done:,} of {self.steps:,} · {epoch} · {shown} · {speed:.0f} rows/s")
 
     def evaluated(self, entry: dict[str, Any]) -> None:
         perplexities = {task: scores.get("perplexity") for task, scores in entry.get("scores", {}).items()}

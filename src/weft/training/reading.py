@@ -12,16 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from weft.corpus.files import corpus_files
 from weft.data.cells import is_blank
 from weft.data.formats import Row
+from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
 from weft.data.redact import shown_columns
+from weft.data.row_files import RowFiles
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
 from weft.tasks import Task
 from weft.training.faults import Faults
 
 T = TypeVar("T")
+Opened = EncodedFile | RowFiles | RowsInMemory
 
 SHOWN = 5  # lines, labels and problems named one by one before the rest are only counted
 UNLIKELY = 20  # different wrong answers after which they are taken for another column, neither read on nor named
@@ -34,13 +38,22 @@ class Origin:
 
     name: str  # of the file, or the path of the config
     file: Path | None = None  # none for rows in memory
+    files: RowFiles | None = None  # where they are several
 
     def where(self, lines: Iterable[int] = ()) -> str:
         """`train.csv, line 3`, or `rows 2, 3 of tasks.NAME.train`; without lines the file, or nothing."""
         numbers = list(lines)
+        if self.files is not None and numbers:
+            return self._in_files(self.files.by_file(numbers))
         if self.file is None:
             return f"{name_numbers('row', numbers)} of {self.name}" if numbers else ""
         return f"{self.name}, {name_numbers('line', numbers)}" if numbers else self.name
+
+    def _in_files(self, found: Mapping[Path, Sequence[int]]) -> str:
+        """`a.csv, line 3; b.csv, lines 2, 5`, of as many files as are shown."""
+        named = [f"{path.name}, {name_numbers('line', lines)}" for path, lines in found.items()]
+        more = f"; … and {len(named) - SHOWN:,} more files" if len(named) > SHOWN else ""
+        return "; ".join(named[:SHOWN]) + more
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,7 @@ class SplitRows:
     blank: Sequence[int] = ()  # lines of rows without an answer
     padded: Sequence[int] = ()  # lines of answers with blanks at their ends
     repairs: Counter[str] = field(default_factory=Counter)
+    respelled: Counter[str] = field(default_factory=Counter)  # by the spelling of the file
 
     def locate(self, message: str, lines: Iterable[int] = (), column: str | None = None) -> str:
         """What is said of the file, or of some of its lines, or of a column in them."""
@@ -85,14 +99,18 @@ def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[st
 
     What several tasks name is gone through once: rows in memory may be an iterator.
     """
-    readers: dict[Path | RowsInMemory, list[_Reader]] = {}
+    readers: dict[Opened, list[_Reader]] = {}
     by_task: dict[str, dict[str, _Reader]] = {name: {} for name in tasks}
     for name, task in tasks.items():
         if task.train is None and not task.without_rows:
             faults.add(f"tasks.{name}.train", f"is required to train this task; {task.rows_remedy}")
         for split, source in task.sources().items():
-            path, opened = f"tasks.{name}.{split}", base / source if isinstance(source, str) else source
-            origin = Origin(source, base / source) if isinstance(source, str) else Origin(path)
+            path = f"tasks.{name}.{split}"
+            try:
+                opened, origin = _locate(source, path, base, task.encoding, readers)
+            except DataError as error:
+                faults.add(path, str(error), DataError)
+                continue
             reader = by_task[name][split] = _Reader(task, path, origin)
             readers.setdefault(opened, []).append(reader)
     for opened, waiting in readers.items():
@@ -102,17 +120,40 @@ def read_files(tasks: Mapping[str, Task], base: Path, faults: Faults) -> dict[st
     }
 
 
+def named_files(base: Path, names: Iterable[str]) -> list[Path]:
+    """The files that names stand for, each once: a pattern for all it matches; raises where it matches none."""
+    found: dict[Path, None] = {}
+    for name in names:
+        path, pattern = base / name, any(mark in name for mark in "*?[")
+        found |= dict.fromkeys(corpus_files(path) if pattern and not path.exists() else [path])
+    return list(found)
+
+
+def _locate(
+    source: tuple[str, ...] | RowsInMemory, path: str, base: Path, encoding: str, known: Iterable[Opened]
+) -> tuple[Opened, Origin]:
+    """What is to be opened, which may be known already, and what messages call it."""
+    if isinstance(source, RowsInMemory):
+        return source, Origin(path)
+    paths = named_files(base, source)
+    if len(source) == len(paths) == 1:
+        return EncodedFile(paths[0], encoding), Origin(source[0], paths[0])
+    several = RowFiles(tuple(paths), encoding)
+    files = next((one for one in known if isinstance(one, RowFiles) and one == several), several)
+    return files, Origin(", ".join(source), paths[0], files)
+
+
 def read_examples(task: Task, path: Path) -> list[Example]:
     """The rows of one file that have an answer; raises one DataError with everything that is wrong."""
     faults = Faults()
     reader = _Reader(task, "", Origin(path.name, path))
-    _read_source(path, [reader])
+    _read_source(EncodedFile(path, task.encoding), [reader])
     part = reader.finish(faults)
     faults.raise_all()
     return part.rows
 
 
-def _read_source(source: Path | RowsInMemory, readers: Sequence[_Reader]) -> None:
+def _read_source(source: Opened, readers: Sequence[_Reader]) -> None:
     try:
         for row in open_rows(source)[1]:
             reading = [reader for reader in readers if not reader.hopeless]
@@ -143,6 +184,7 @@ class _Reader:
         self.wrong: _Problems = defaultdict(list)  # answers
         self.refused: dict[str, str] = {}  # the message about each wrong answer
         self.repairs: Counter[str] = Counter()
+        self.respelled: Counter[str] = Counter()
 
     def take(self, row: Row) -> None:
         """Read one row."""
@@ -151,7 +193,8 @@ class _Reader:
             self.columns |= dict.fromkeys(row.columns)
             self.tabular = row.tabular
         self.column = self.task.gold_column(row.columns)
-        cell = row.columns.get(self.column)
+        cell, respelled = self.task.respell(row.columns.get(self.column))
+        self.respelled.update(respelled)
         if is_blank(cell) and (self.column in row.columns or row.optional):
             self.blank.append(row.line)
             return
@@ -208,6 +251,7 @@ class _Reader:
             self.blank,
             self.padded,
             self.repairs,
+            self.respelled,
         )
         if self.broken is not None:
             faults.add(self.config_path, self._break(self.broken), DataError)
@@ -218,7 +262,8 @@ class _Reader:
     def _break(self, error: DataError) -> str:
         """Where and why reading stopped."""
         unread = "; what follows was not read" if self.total else ""
-        where = self.origin.where([error.line]) if error.line else str(self.origin.file or self.origin.name)
+        file = self.origin.file if self.origin.files is None else error.file
+        where = self.origin.where([error.line]) if error.line else str(file or self.origin.name)
         return f"{where}: {error.message}{unread}"
 
     def _messages(self, part: SplitRows) -> list[str]:

@@ -28,6 +28,7 @@ from weft.model.model import Model
 from weft.model.network import Network
 from weft.model.zero_shot import begin_with_words, uncalibrated_note
 from weft.reports.card import render_card
+from weft.reports.evaluation import results_document
 from weft.reports.record import to_json
 from weft.reports.run_page import render
 from weft.targets import Measures
@@ -261,6 +262,7 @@ class Run:
         self._write_for_others(network)
         documents = {
             "metrics.json": to_json({name: result.measures.scores for name, result in results.items()}),
+            "results.json": to_json(results_document(record)),
             "report.json": to_json(record.to_dict()),
             "report.html": render(record),
             "README.md": render_card(record),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from weft.config.experiment import Experiment
 from weft.data.dataset import Dataset
 from weft.data.records import Example
 from weft.encoder.encoder import Encoder
+from weft.errors import DataError
 from weft.model.embed import TextEncoder
 from weft.model.evaluate import measure_baselines
 from weft.targets import FittedTarget
@@ -17,7 +19,7 @@ from weft.tasks import Task
 from weft.tokenization.cache import SharedTokenizer
 from weft.training.faults import Faults
 from weft.training.frozen import KeptStates
-from weft.training.reading import SplitRows, read_files
+from weft.training.reading import SplitRows, named_files, read_files
 
 Baselines = dict[str, dict[str, float]]  # of each method, by metric
 
@@ -60,8 +62,8 @@ class Shared:
 
     def _task_files(self, name: str, task: Task, base: Path) -> dict[str, SplitRows] | None:
         """A task's rows, None where anything is wrong with them."""
-        files = {split: (base / file, _stamp(base / file)) for split, file in task.files().items()}
-        key = (name, task.reading_key(), tuple({**task.sources(), **files}.items()))
+        files = {split: tuple(_stamped(base, names)) for split, names in task.files().items()}
+        key = (name, task.reading_key(), task.encoding, tuple({**task.sources(), **files}.items()))
         if key not in self._files:
             faults = Faults()
             found = read_files({name: task}, base, faults)[name]
@@ -76,6 +78,13 @@ class Shared:
         if key not in self._baselines:
             self._baselines[key] = measure_baselines(target, train, rows)
         return self._baselines[key]
+
+
+def _stamped(base: Path, names: Iterable[str]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
+    """The files that names stand for, and what changes when they are written anew."""
+    with suppress(DataError):  # which is said when they are read
+        for path in named_files(base, names):
+            yield path, _stamp(path)
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

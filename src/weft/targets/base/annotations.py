@@ -65,6 +65,8 @@ class AnnotationTarget(Target):
 class SpanTarget(AnnotationTarget):
     """A target whose gold is spans, read from a column of tags or from one of spans."""
 
+    marks_text: ClassVar[bool] = True
+
     tags_column: str = "tags"
     repairs: bool = False  # whether wrong tags and spans are mended instead of refused
     flat: bool = True  # whether two spans of one text may not share a character
@@ -79,13 +81,12 @@ class SpanTarget(AnnotationTarget):
 
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
         """Spans of tokens where the input knows its words, otherwise of characters."""
-        spans = cast(tuple[Span, ...], gold)
         if input.words is None:
-            return [list(span) for span in spans]
-        first = {start: number for number, (start, _) in enumerate(input.words)}
-        last = {end: number for number, (_, end) in enumerate(input.words)}
-        in_words = [(first[start], last[end] + 1, label) for start, end, label in spans]
-        return tags_of_spans(in_words, len(first)) if column == self.tags_column else [list(span) for span in in_words]
+            return [list(span) for span in cast(tuple[Span, ...], gold)]
+        return self.tags(gold, input) if column == self.tags_column else list(map(list, _in_words(gold, input)))
+
+    def tags(self, gold: Gold, input: Input) -> list[str]:
+        return tags_of_spans(_in_words(gold, input), len(input.words or ()))
 
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         if not self.repairs:
@@ -168,6 +169,13 @@ class FittedAnnotations(FittedTarget):
             rows = [(name, nested[key] if supports[key] else None, supports[key]) for key, name in names.items()]
             sections.append(TableSection("Recall of nested spans", ("True spans", "Recall", "Support"), rows))
         return sections
+
+
+def _in_words(gold: Gold, input: Input) -> list[tuple[int, int, str]]:
+    """Spans of whole words of the input as the words [first, stop) and their label."""
+    first = {start: number for number, (start, _) in enumerate(input.words or ())}
+    last = {end: number for number, (_, end) in enumerate(input.words or ())}
+    return [(first[start], last[end] + 1, label) for start, end, label in cast(tuple[Span, ...], gold)]
 
 
 def _spans_of_words(input: Input, spans: Sequence[tuple[int, int, str]]) -> tuple[Span, ...]:

@@ -62,8 +62,13 @@ def fold_lines(
 
 
 def _one_file(task: Task) -> Hashable:
-    """Equal for tasks that learn from the same file, however each spells its name, or from the same rows."""
-    return os.path.normcase(os.path.normpath(task.train)) if isinstance(task.train, str) else task.train
+    """Equal for tasks that learn from the same files, however each spells their names, or from the same rows."""
+    source = task.sources().get("train")
+    return tuple(map(_spelled, source)) if isinstance(source, tuple) else source
+
+
+def _spelled(name: str) -> str:
+    return os.path.normcase(os.path.normpath(name))
 
 
 def _few_texts(different: int, folds: int) -> str:
