@@ -82,9 +82,9 @@ class Model:
     ) -> dict[str, TaskResult]:
         """The result of each task, by its name, on gold rows.
 
-        `data` is a file's path, a table (pandas, polars, Arrow) or rows as dicts, for all tasks whose columns it has; a
-        warning names those that it has not. A dict gives each task data of its own. With `task`, one name or several,
-        only these are measured. A task that is named must find its columns.
+        `data` is a file's path, a table (pandas, polars, Arrow), a `datasets.Dataset` or rows as dicts, for all tasks
+        whose columns it has; a warning names those that it has not. A dict gives each task data of its own. With
+        `task`, one name or several, only these are measured. A task that is named must find its columns.
         """
         named = [task] if isinstance(task, str) else task
         results, notes = evaluate_data(self.network, data, named)

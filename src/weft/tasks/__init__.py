@@ -71,7 +71,7 @@ GivenRows = Annotated[InstanceOf[RowsInMemory], SkipJsonSchema()]
 class TaskFiles(Spec):
     """Where a task's rows come from; no part of a trained model, and not stored with it.
 
-    In Python, a table (pandas, polars, Arrow) or rows as dicts may stand for a file.
+    In Python, a table (pandas, polars, Arrow), a `datasets.Dataset` or rows as dicts may stand for a file.
     """
 
     train: Annotated[str | GivenRows | None, BeforeValidator(_file_or_rows)] = None

@@ -90,11 +90,12 @@ def read_answers(y: Any, numbers: bool) -> tuple[LabelArray, NDArray[Any]]:
     Raises ValueError, as scikit-learn does, for what is none of the three.
     """
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import column_or_1d
+    from sklearn.utils.validation import assert_all_finite, column_or_1d
 
     columns = getattr(y, "columns", None)  # of a frame, which name the classes of an indicator
     dense = _dense(y)
     _check_complete(dense)
+    assert_all_finite(dense, input_name="y")
     if numbers:
         return Numbers(), column_or_1d(dense, warn=True)
     check_classification_targets(dense)
