@@ -25,7 +25,7 @@ from weft.training.label_arrays import ClassArray, LabelArray, read_answers
 from weft.training.progress import Callback, ProgressCallback
 from weft.training.run import train_one_of_many
 
-Texts = list[str] | list[tuple[str, str]]
+TextsOrPairs = list[str] | list[tuple[str, str]]
 
 
 def _gives_classes(estimator: Estimator) -> bool:
@@ -126,7 +126,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         (name,) = self.model_.tasks
         return self.model_.predict(_read_texts(X), name, scores=True)
 
-    def _train(self, texts: Texts, arrays: LabelArray, answers: NDArray[Any]) -> Model:
+    def _train(self, texts: TextsOrPairs, arrays: LabelArray, answers: NDArray[Any]) -> Model:
         document = self._document(texts, arrays, answers)
         seen = ProgressCallback() if self.verbose else Callback()
         with TemporaryDirectory(prefix="weft-") as folder:
@@ -134,7 +134,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
                 document, Path(folder) / "run", seed=self._seed(), device=self.device, callback=seen, resumable=False
             )
 
-    def _document(self, texts: Texts, arrays: LabelArray, answers: NDArray[Any]) -> dict[str, Any]:
+    def _document(self, texts: TextsOrPairs, arrays: LabelArray, answers: NDArray[Any]) -> dict[str, Any]:
         """The config of the training run, with the rows in it."""
         config = self._tables("config", "tasks")
         options = {"kind": self._kind(texts), **arrays.options, **self._tables("task", "kind", "train")}
@@ -151,7 +151,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             "tasks": {gold: {**options, "train": rows}},
         }
 
-    def _kind(self, texts: Texts) -> str:
+    def _kind(self, texts: TextsOrPairs) -> str:
         pairs, kinds = isinstance(texts[0], tuple), _suited_kinds()
         kind = self.kind or ("pair_classification" if pairs else "classification")
         if not isinstance(kind, str) or kind not in kinds:
@@ -189,7 +189,7 @@ def _suited_kinds() -> dict[str, type[Task]]:
     }
 
 
-def _read_texts(X: Any) -> Texts:  # noqa: N803
+def _read_texts(X: Any) -> TextsOrPairs:  # noqa: N803
     """Texts, or pairs, from whatever scikit-learn hands on; raises InputError."""
     try:
         found = list_texts(X.to_numpy() if hasattr(X, "columns") and hasattr(X, "to_numpy") else X)
