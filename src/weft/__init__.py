@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer
     from weft.tokenization.windows import Window
     from weft.tokenization.words import Words
+    from weft.training.estimator import Estimator
     from weft.training.progress import Callback
     from weft.training.run import train
 
@@ -89,6 +90,7 @@ __all__ = [
     "EmptyTextWarning",
     "Encoder",
     "EncoderConfig",
+    "Estimator",
     "Example",
     "Features",
     "FirstTokenAttention",
@@ -214,6 +216,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above does not ex
         "tokenization.tokenizer": ("Text", "TokenizedRow", "Tokenizer"),
         "tokenization.windows": ("Window",),
         "tokenization.words": ("Words",),
+        "training.estimator": ("Estimator",),
         "training.progress": ("Callback",),
         "training.run": ("train",),
     }

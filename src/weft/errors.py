@@ -3,6 +3,7 @@
     WeftError
     ├── ConfigError        a choice in a config file or an argument is not possible
     ├── DataError          an input file or text cannot be read (carries file, line, column)
+    │   └── InputError     the same, of what `Estimator` is given (also a ValueError)
     └── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
 
 A message says where, what was received, what is allowed and what to do. It never contains a user's text.
@@ -74,6 +75,10 @@ class DataError(WeftError):
         """The same error with the tasks that it keeps from being answered."""
         message = f"{self.message} (read by the task {', '.join(tasks)})"
         return DataError(message, file=self.file, line=self.line, column=self.column)
+
+
+class InputError(DataError, ValueError):
+    """What `Estimator` can neither learn from nor answer; a ValueError too, as callers of scikit-learn expect."""
 
 
 class CellError(ValueError):

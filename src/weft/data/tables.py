@@ -1,4 +1,4 @@
-"""Rows that are in memory already: a frame, an Arrow table, or any iterable of dicts."""
+"""Rows that are in memory already: a frame, an Arrow table, a dataset, or any iterable of dicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from weft.data.columns import check_header
 from weft.data.formats import Row, read_rows
+from weft.data.labelled_dataset import LabelledDataset, dataset_rows
 from weft.data.opening import EncodedFile
 from weft.data.row_files import RowFiles
 from weft.errors import DataError
@@ -72,6 +74,18 @@ def are_rows(value: object) -> bool:
     return isinstance(value, Table | Frame | Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
+def is_frame(value: object) -> bool:
+    """Whether something is a table by its columns; a Series or an array has none, though it speaks Arrow as well."""
+    return isinstance(value, Table | Frame | LabelledDataset) and _columns(value) is not None
+
+
+def _columns(value: object) -> list[str] | None:
+    """The names of the columns; a frame calls them `columns`, where a table's are its columns themselves."""
+    names = getattr(value, "column_names", None)
+    names = getattr(value, "columns", None) if names is None else names
+    return None if names is None or callable(names) else [str(name) for name in names]
+
+
 def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterator[Row]]:
     """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
 
@@ -88,7 +102,9 @@ def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterat
     if isinstance(source, Table):
         return IN_MEMORY, _table_rows(source)
     if isinstance(source, Frame):
-        return IN_MEMORY, _rows(map(_without_missing, source.to_dict("records")), tabular=True)
+        return IN_MEMORY, _frame_rows(source)
+    if isinstance(source, LabelledDataset):
+        return IN_MEMORY, _rows(dataset_rows(source), tabular=True)
     if not are_rows(source):
         raise DataError(f"received a {type(source).__name__}, but needs a file's path, a table, or rows as dicts")
     return IN_MEMORY, _rows(source, tabular=False)
@@ -97,8 +113,23 @@ def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterat
 def _table_rows(table: Table) -> Iterator[Row]:
     import pyarrow as pa
 
-    batches = pa.table(table).to_batches(max_chunksize=1024)
+    check_header(_columns(table) or (), IN_MEMORY)
+    try:
+        batches = pa.table(table).to_batches(max_chunksize=1024)
+    except (pa.ArrowException, TypeError, ValueError) as error:  # what it says might hold a cell
+        if isinstance(table, Frame):  # whose columns may hold values of several types, which Arrow's do not
+            return _frame_rows(table)
+        kind = type(table).__name__
+        raise DataError(
+            f"received a {kind} that is no table ({type(error).__name__}); give a table with columns, or rows as dicts"
+        ) from None
     rows = (columns for batch in batches for columns in batch.to_pylist())
+    return _rows(map(_without_missing, rows), tabular=True)
+
+
+def _frame_rows(frame: Frame) -> Iterator[Row]:
+    check_header(_columns(frame) or (), IN_MEMORY)
+    rows = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")  # as polars has it, and pandas
     return _rows(map(_without_missing, rows), tabular=True)
 
 
@@ -113,7 +144,7 @@ def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
 
 def _without_missing(columns: Mapping[Any, Any]) -> dict[Any, Any]:
     """The cells with None for what a frame calls missing, which is not equal to itself."""
-    return {name: None if _is_missing(value) else value for name, value in columns.items()}
+    return {name: None if is_missing(value) else value for name, value in columns.items()}
 
 
 def _plain(value: object) -> object:
@@ -123,5 +154,8 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _is_missing(value: object) -> bool:
-    return isinstance(value, float) and value != value
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, NaN, and what pandas calls NA and NaT."""
+    if isinstance(value, float | np.floating):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -18,12 +18,13 @@ from torch import Tensor
 
 from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
+from weft.data.texts import list_texts, refuse_one
 from weft.encoder.encoder import Encoder
 from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning
 from weft.model.devices import Device, choose_device
 from weft.model.folder import DOCUMENT, load_network
 from weft.tensors import Batch, States, batches_by_length, pack
-from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, check_texts, refuse_bare_text
+from weft.tokenization.tokenizer import Text, TokenizedRow, Tokenizer, Truncation, check_texts
 
 Level = Literal["sentence", "word", "token"]
 Pooling = Literal["mean", "cls"]
@@ -136,7 +137,7 @@ class TextEncoder:
 
     def embed_with(self, texts: Iterable[Text], options: EmbedOptions) -> Vectors | list[TextVectors]:
         """As `embed`, with its keywords as one value; to be called by what a user calls."""
-        vectors = list(self.stream(texts, options))
+        vectors = list(self.stream(texts if isinstance(texts, Iterator) else list_texts(texts), options))
         cut = sum(text.dropped > 0 for text in vectors)
         if cut:
             warnings.warn(truncation_notice(cut, len(vectors), self.limit(options)), TruncationWarning, stacklevel=3)
@@ -148,7 +149,7 @@ class TextEncoder:
     def stream(self, texts: Iterable[Text], options: EmbedOptions | None = None) -> Iterator[TextVectors]:
         """One `TextVectors` per text, in order, holding a window of texts in memory at a time."""
         options = options or EmbedOptions()
-        refuse_bare_text(texts)
+        refuse_one(texts)
         remaining, seen = iter(texts), 0
         while window := list(islice(remaining, _WINDOW)):
             check_texts(window, seen)  # here, where a row's number among all texts is known

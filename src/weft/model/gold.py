@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from weft.corpus.loading import CorpusFormat, CorpusLoader, corpus_faults
@@ -14,11 +13,9 @@ from weft.data.records import Example
 from weft.data.redact import nearest_name
 from weft.data.tables import RowSource, open_rows
 from weft.errors import DataError
-from weft.model.inputs import choose_columns, first_row, left_out
+from weft.model.inputs import all_of, choose_columns, first_row, left_out
 from weft.tasks import Task
 from weft.tasks.base.examples import read_example
-
-_SHOWN = 20  # faults named one by one before the rest are only counted
 
 
 @dataclass
@@ -66,8 +63,7 @@ def _read_labelled(tasks: Mapping[str, Task], rows: Iterator[Row], source: Path)
     except DataError as error:  # the file itself is broken from here on
         faults[str(error)] = None
     if faults:
-        more = [f"{source}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
-        raise DataError("\n".join([*islice(faults, _SHOWN), *more]))
+        raise all_of(list(faults), source)
     problems += [_no_answers(name, tasks[name].gold_column(columns), columns) for name in able if not examples[name]]
     return GoldRows({name: found for name, found in examples.items() if found}, problems, columns)
 

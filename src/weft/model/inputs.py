@@ -22,6 +22,7 @@ TextColumns = tuple[str, ...]
 
 FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
+_SHOWN = 20  # faults named one by one before the rest are only counted
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,14 @@ def read_inputs(
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
-        return _plain_texts(iter([Row(1, cells)]), names, tuple(cells))
+        return plain_texts(iter([Row(1, cells)]), names, tuple(cells))
     assert file is not None
     names = choose_tasks(network, tasks)
     if str(file) == "-" or suffix_of(file) == ".txt":
         piped = str(file) == "-"
         rows = read_stream(sys.stdin.buffer, _LINES, encoding) if piped else read_rows(file, encoding)
-        return _plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
-    return _read_table(file, read_rows(file, encoding), network, names, all_needed=bool(tasks))
+        return plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
+    return table_inputs(file, read_rows(file, encoding), network, names, all_needed=bool(tasks))
 
 
 def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
@@ -119,6 +120,12 @@ def left_out(
     return [f"left out: {problem}" for problem in problems]
 
 
+def all_of(faults: Sequence[str], source: Path) -> DataError:
+    """One error about every fault of some rows; of many, the first."""
+    more = [f"{source}: … and {len(faults) - _SHOWN} more faults"] if len(faults) > _SHOWN else []
+    return DataError("\n".join([*faults[:_SHOWN], *more]))
+
+
 def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     """The row that decides about the columns, and all rows, it included."""
     first = next(rows, None)
@@ -127,19 +134,20 @@ def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     return first, chain([first], rows)
 
 
-def _plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns) -> Inputs:
+def plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns) -> Inputs:
     """Rows of nothing but a text or two, in which a blank line is an empty text."""
     return Inputs(
         rows, dict.fromkeys(names, columns), lambda row: dict.fromkeys(names, Input(tuple(row.columns.values())))
     )
 
 
-def _read_table(file: Path, read: Iterator[Row], network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
-    first, rows = first_row(read, file)
+def table_inputs(source: Path, rows: Iterator[Row], network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
+    """Rows with the columns that the tasks were trained with; a note about each task that lacks one."""
+    first, rows = first_row(rows, source)
     tasks = {name: network.tasks[name] for name in names}
     columns, problems = choose_columns(first, tasks)
-    notes = left_out(problems, first.columns, tasks, file, refuse=all_needed or not columns, tabular=first.tabular)
-    return Inputs(rows, columns, _row_reader(file, network, columns), tuple(notes))
+    notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, tabular=first.tabular)
+    return Inputs(rows, columns, _row_reader(source, network, columns), tuple(notes))
 
 
 def _row_reader(file: Path, network: Network, columns: Mapping[str, TextColumns]) -> Callable[[Row], dict[str, Input]]:

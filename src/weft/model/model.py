@@ -6,24 +6,24 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
+from weft.data.frames import frame_builder
 from weft.data.predictions import PlainPrediction
-from weft.data.records import Input
 from weft.data.tables import RowSource
-from weft.errors import CheckpointError, DataError
+from weft.errors import CheckpointError
 from weft.model.answers import Tally
 from weft.model.devices import Device, choose_device
 from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors, describe_encoder
 from weft.model.evaluate import evaluate_data
 from weft.model.folder import DOCUMENT, load_network, save_network
-from weft.model.inputs import choose_tasks
+from weft.model.given import Given, given_inputs
 from weft.model.inspect import inspect
 from weft.model.inspection import Heads, Inspection
 from weft.model.network import Network
-from weft.model.predict import by_task, of_task, predict
+from weft.model.predict import answer_rows, by_task, flat_columns, of_task
 from weft.model.results import TaskResults
-from weft.tokenization.tokenizer import Text, Truncation, check_texts, refuse_bare_text
+from weft.tokenization.tokenizer import Text, Truncation, check_texts
 
 
 class Model:
@@ -41,8 +41,23 @@ class Model:
         """The names of the tasks."""
         return list(self.network.tasks)
 
-    def predict(self, texts: Iterable[Text], task: str | None = None, *, scores: bool = False) -> list[PlainPrediction]:
+    @overload
+    def predict(
+        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: Literal[False] = False
+    ) -> list[PlainPrediction]: ...
+
+    @overload
+    def predict(
+        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: Literal[True]
+    ) -> Any: ...
+
+    def predict(
+        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: bool = False
+    ) -> list[PlainPrediction] | Any:
         """A prediction per text, or per pair where a text is a 2-tuple.
+
+        `texts` is any iterable of them: a list, a Series, an array, a generator. A frame (pandas, polars, Arrow), a
+        `datasets.Dataset`, or rows as dicts are read by the columns that the tasks were trained with.
 
         With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`, beside
         `"truncated"`, whether the text was longer than the task reads, and `"empty"`, whether it (or one of the two)
@@ -51,36 +66,31 @@ class Model:
         nothing in an empty one. Without a `task`, each is a dict of the answers of all tasks that read such texts, by
         task, and `"truncated"` and `"empty"`, whether they hold for any of them.
 
+        With `as_frame`, the predictions are a frame of polars where the texts are of polars, else of pandas with the
+        index of the texts if they have one. Its columns are called as `weft.data.flat` says: `urgency`,
+        `urgency_score`, `truncated`, `empty`.
+
         A `TruncationWarning` and an `EmptyTextWarning` say once per call how many texts were concerned. `scores` adds
         the probability of every label.
         """
-        refuse_bare_text(texts)
-        given = list(texts)
-        check_texts(given)
-        wanted = None if task is None else [task]
-        if not given:
-            choose_tasks(self.network, wanted)
-            return []
-        pair = isinstance(given[0], tuple)
-        if any(isinstance(text, tuple) != pair for text in given):
-            raise DataError("received texts and pairs mixed; predict them one after the other")
-        names = choose_tasks(self.network, wanted, pair)
-        rows = (dict.fromkeys(names, Input(text if isinstance(text, tuple) else (text,))) for text in given)
+        build = frame_builder(texts) if as_frame else None
+        inputs = given_inputs(self.network, texts, task)
         tally = Tally()
-        answers = (tally.add(answer) for answer in predict(self.network, rows))
-        found = [by_task(answer, scores) if task is None else of_task(answer, task, scores) for answer in answers]
-        for warning in tally.warnings(self.network):
+        answers = [answer for _, _, answer in answer_rows(self.network, inputs, tally)]
+        for warning in (*map(UserWarning, inputs.notes), *tally.warnings(self.network)):
             warnings.warn(warning, stacklevel=2)
-        return found
+        if build is not None:
+            return build(flat_columns(self.network, tuple(inputs.columns), answers, scores))
+        return [by_task(answer, scores) if task is None else of_task(answer, task, scores) for answer in answers]
 
     def evaluate(
         self, data: RowSource | Mapping[str, RowSource], task: str | Sequence[str] | None = None
     ) -> TaskResults:
         """The result of each task, by its name, on gold rows; it prints as a table.
 
-        `data` is a file's path, a table (pandas, polars, Arrow) or rows as dicts, for all tasks whose columns it has; a
-        warning names those that it has not. A dict gives each task data of its own. With `task`, one name or several,
-        only these are measured. A task that is named must find its columns.
+        `data` is a file's path, a table (pandas, polars, Arrow), a `datasets.Dataset` or rows as dicts, for all tasks
+        whose columns it has; a warning names those that it has not. A dict gives each task data of its own. With
+        `task`, one name or several, only these are measured. A task that is named must find its columns.
         """
         named = [task] if isinstance(task, str) else task
         results, notes = evaluate_data(self.network, data, named)

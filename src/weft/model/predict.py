@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from weft.data.flat import flat_row
 from weft.data.formats import Row
 from weft.data.predictions import PlainPrediction, Prediction
 from weft.data.records import Input
@@ -157,6 +158,21 @@ def by_task(answer: Answer, scores: bool) -> dict[str, Any]:
 def of_task(answer: Answer, task: str, scores: bool) -> PlainPrediction:
     """The answer to a row that one task was asked about, with its flags; a list has none, see `Model.predict`."""
     return answer.predictions[task].to_dict(scores, answer.flags())
+
+
+def flat_columns(
+    network: Network, tasks: Sequence[str], answers: Sequence[Answer], scores: bool
+) -> dict[str, list[Any]]:
+    """The answers of these tasks and the flags as the columns of a table, all of them also where there is no answer."""
+    if not answers:  # one about nothing shows which columns there would be
+        nothing = {name: Input(("",) * network.tasks[name].text_count, spans=()) for name in tasks}
+        return {name: [] for name in _flat(next(predict(network, [nothing])), scores)}
+    rows = [_flat(answer, scores) for answer in answers]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _flat(answer: Answer, scores: bool) -> dict[str, Any]:
+    return {**flat_row(answer.predictions, scores), **answer.flags()}
 
 
 def predict_rows(

@@ -86,7 +86,7 @@ RowsOrShareOption = Annotated[
 class TaskFiles(Spec):
     """Where a task's rows come from; no part of a trained model, and not stored with it.
 
-    In Python, a table (pandas, polars, Arrow) or rows as dicts may stand for a file.
+    In Python, a table (pandas, polars, Arrow), a `datasets.Dataset` or rows as dicts may stand for a file.
     """
 
     train: FilesOption = None

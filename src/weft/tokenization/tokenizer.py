@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -15,6 +15,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
+from weft.data.texts import refuse_one
 from weft.data.unicode import holds_half_character
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.tokenization.folder import read_folder, write_folder
@@ -234,7 +235,7 @@ class Tokenizer:
 
 def check_texts(texts: Sequence[Text], first: int = 0) -> None:
     """Raise for the first thing that is not a text, by row (counted from `first`) and type, never by its content."""
-    refuse_bare_text(texts)
+    refuse_one(texts)
     for row, text in enumerate(texts, first):
         parts = text if isinstance(text, tuple) and len(text) == 2 else (text,)
         if not all(isinstance(part, str) for part in parts):
@@ -242,12 +243,6 @@ def check_texts(texts: Sequence[Text], first: int = 0) -> None:
             raise DataError(f"row {row} is not a text but {kinds}; allowed: a str, or a pair of them as a tuple")
         if any(holds_half_character(part) for part in parts):
             raise DataError(f"row {row} holds half a character (a lone surrogate); decode its source as UTF-8")
-
-
-def refuse_bare_text(texts: Iterable[Text]) -> None:
-    """Raise for a text where texts are expected, which would be taken for a list of its characters."""
-    if isinstance(texts, str):
-        raise DataError("received one text where a list of texts is expected; put it into a list")
 
 
 def _segments(encoding: Any) -> NDArray[np.uint8] | None:

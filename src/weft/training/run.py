@@ -68,8 +68,8 @@ def train(
 
     Args:
         config: a TOML file, or the same as a dict, in which a task's `train`, `dev` and `test` may also be rows: a
-            table (pandas, polars, Arrow) or an iterable of dicts. Rows are not stored with the run; to resume it, give
-            them again.
+            table (pandas, polars, Arrow), a `datasets.Dataset`, or an iterable of dicts. Rows are not stored with the
+            run; to resume it, give them again.
         output: the folder to make; by default `runs/` and the name of the config. It must not exist.
         overrides: `key=value` changes to the config, for example `training.epochs=5`.
         data: the folder of the tasks' files; see `data_folder`.

@@ -26,7 +26,7 @@ from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
-from weft.tasks import RowsOption, RowsOrShareOption, Task
+from weft.tasks import FilesOption, RowsOption, RowsOrShareOption, Task
 from weft.tensors import Batch, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
@@ -47,7 +47,7 @@ class UnmaskedRow:
 class CorpusTask(Task):
     """A kind that makes its own answers from raw text."""
 
-    train: RowsOption = None
+    train: FilesOption = None
     """Raw text to learn from: a file (.txt, or a table), a folder of files, or a pattern like `notes/*.txt`."""
     dev: RowsOrShareOption = None
     """Raw text to choose by, or the share of the training text to hold out for that, by documents; 0.1 if unset."""
