@@ -200,14 +200,20 @@ def test_what_are_no_rows_is_refused_by_its_type(wrong: Any) -> None:
 
 def test_a_path_object_is_the_name_of_a_file() -> None:
     experiment = parse_experiment({"tasks": {"t": {"kind": "classification", "train": Path("a") / "b.csv"}}})
-    assert experiment.tasks["t"].files() == {"train": str(Path("a") / "b.csv")}
+    assert experiment.tasks["t"].files() == {"train": (str(Path("a") / "b.csv"),)}
 
 
 def test_rows_stand_in_no_config_file(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(f'[tasks.t]\nkind = "classification"\ntrain = ["{SECRET}.csv", "b.csv"]\n')
+    (tmp_path / "run.toml").write_text(f'[tasks.t]\nkind = "classification"\ntrain = [{{text = "{SECRET}"}}]\n')
     with pytest.raises(ConfigError) as caught:
         read_experiment(tmp_path / "run.toml")
-    assert str(caught.value) == "tasks.t.train: write the name of a file; received a list of 2"
+    wanted = "write the name of a file, a pattern such as part-*.csv, or a list"
+    assert str(caught.value) == f"tasks.t.train: {wanted}; received a list of 1"
+
+
+def test_names_of_files_in_a_list_are_no_rows() -> None:
+    experiment = parse_experiment({"tasks": {"t": {"kind": "classification", "train": ["a.csv", Path("b.jsonl.gz")]}}})
+    assert experiment.tasks["t"].files() == {"train": ("a.csv", "b.jsonl.gz")}
 
 
 def test_rows_that_are_sent_to_a_process_again_are_held_once() -> None:

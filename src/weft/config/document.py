@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.config.experiment import Experiment
 from weft.config.override import apply_override
+from weft.data.formats import can_read
 from weft.data.tables import RowsInMemory, are_rows
 from weft.errors import ConfigError, RenamedKeysWarning
 from weft.spec import dotted, parse
@@ -63,14 +64,20 @@ def _with_sources(task: Any, known: dict[int, RowsInMemory]) -> Any:
     for split, source in ((split, task[split]) for split in ("train", "dev", "test") if split in task):
         if isinstance(source, os.PathLike):
             found[split] = os.fspath(source)
-        elif are_rows(source) and not _are_files(source):
+        elif _are_files(source):
+            found[split] = [os.fspath(name) for name in source]
+        elif are_rows(source):
             found[split] = known[id(source)] = known.get(id(source)) or RowsInMemory(source)
     return found
 
 
 def _are_files(source: Any) -> bool:
-    """Whether this is a list of names and not of rows."""
-    return isinstance(source, list | tuple) and bool(source) and all(isinstance(name, str) for name in source)
+    """Whether this is a list of names and not of rows: of texts that all end as a file does that weft reads."""
+    return isinstance(source, list | tuple) and bool(source) and all(_is_file(name) for name in source)
+
+
+def _is_file(name: Any) -> bool:
+    return isinstance(name, os.PathLike) or (isinstance(name, str) and can_read(Path(name)))
 
 
 def is_grid(document: Mapping[str, Any]) -> bool:
