@@ -16,7 +16,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Floors of the house, from the top down; a module imports from its own floor or from one below.
 FLOORS = [
     {"cli", "__main__"},
-    {"training", "comparison", "checks", "demo"},
+    {"training", "comparison", "checks", "demo", "examples"},
     {"config", "reports"},
     {"model"},
     {"tasks"},

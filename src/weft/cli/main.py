@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import check, compare, demo, embed, evaluate, inspect, predict, train, vocab
+from weft.cli import check, compare, demo, embed, evaluate, example, inspect, predict, train, vocab
 from weft.errors import WeftError
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ def _options(
 
 
 app.command("demo")(demo.demo)
+app.command("example")(example.example)
 app.command("check")(check.check)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
