@@ -60,8 +60,9 @@ class PackagedExample:
     @property
     def data(self) -> list[Path]:
         """The files that its tasks read, each once."""
-        named = [task[split] for task in self._tasks for split in ("train", "dev", "test") if split in task]
-        return [self.config.parent / file for file in dict.fromkeys(named)]
+        named = [task.get(split) for task in self._tasks for split in ("train", "dev", "test")]
+        files = (file for file in dict.fromkeys(named) if isinstance(file, str))  # and no share of the rows
+        return [self.config.parent / file for file in files]
 
     def count_rows(self) -> int:
         """The rows of all files; of raw text the paragraphs."""
