@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [
     {"cli", "__main__"},
     {"drafting", "reference"},
-    {"training", "comparison", "checks", "demo"},
+    {"training", "comparison", "checks", "demo", "examples"},
     {"config", "reports"},
     {"model"},
     {"tasks"},

@@ -21,6 +21,7 @@ from weft.cli import (
     demo,
     embed,
     evaluate,
+    example,
     info,
     init,
     inspect,
@@ -73,6 +74,7 @@ def _options(
 
 
 app.command("demo", epilog=_BESIDE)(demo.demo)
+app.command("example", epilog=_BESIDE)(example.example)
 app.command("init", epilog=_BESIDE)(init.init)
 app.command("check", epilog=_BESIDE)(check.check)
 app.command("train", epilog=_BESIDE)(train.train)
