@@ -6,7 +6,7 @@
 Every method learns from the same rows, answers the same test rows and starts from the same all-MiniLM-L6-v2. Each run
 is written as it ends, one file per method, so that long ones can be interrupted and go on.
 
-    python benchmarks/few_labels.py --choose --output docs/results/few_labels_settings
+    python benchmarks/few_labels.py --choose --output few_labels_settings
 
 compares settings of the preset on rows set aside from the training files: what became the default was chosen there.
 """

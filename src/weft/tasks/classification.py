@@ -116,7 +116,7 @@ class Classification(TextTask):
 
         The first token, which conditioning methods feed, has learned nothing there.
         """
-        if rows:
+        if not self.without_rows:
             return self
         own = {"head": Cosine(), "pooling": Mean()}
         return self.model_copy(update={name: part for name, part in own.items() if name not in self.model_fields_set})
