@@ -131,7 +131,8 @@ def experiments(path: Path) -> list[Experiment]:
 def folders(path: Path) -> set[str]:
     """The data sets that a recipe reads."""
     tasks = [task for one in experiments(path) for task in one.tasks.values()]
-    return {name.split("/")[0] for task in tasks for name in task.files().values() if "/" in name}
+    files = [name for task in tasks for names in task.files().values() for name in names]
+    return {name.split("/")[0] for name in files if "/" in name}
 
 
 @pytest.mark.parametrize("path", [*RECIPES, *GRIDS], ids=lambda path: path.stem)
