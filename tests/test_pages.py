@@ -1,0 +1,114 @@
+"""The pages of the site: what they show can be typed, one line after the other, and works as they say.
+
+A block with `title="FILE"` is written to that file; blocks of `sh` and `python` are run in their order, a page in a
+folder of its own; a block after `<!-- not run: WHY -->` is neither. In place of minilm stands a small encoder that
+knows its words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+import torch
+
+from weft.checkpoints import source
+from weft.checkpoints.hf import write_encoder
+from weft.cli import main as cli
+from weft.encoder.config import EncoderConfig
+from weft.encoder.encoder import Encoder
+from weft.tokenization.tokenizer import Tokenizer
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted([DOCS / "start.md", *DOCS.glob("jobs/*.md"), *DOCS.glob("coming_from/*.md")])
+TOPICS = ("delivery", "billing", "returns")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    title: str
+    text: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The blocks that are to be run or written, in their order."""
+    text = page.read_text(encoding="utf-8")
+    pattern = r"^ *(<!-- not run: [^>]+ -->\n\s*)?```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```"
+    for skipped, language, title, body in re.findall(pattern, text, re.DOTALL | re.MULTILINE):
+        if not skipped:
+            yield Block(language, title, textwrap.dedent(body))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random encoder with minilm's words."""
+    tokenizer = Tokenizer.from_folder(source.packaged_folder())
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    folder = tmp_path_factory.mktemp("encoders") / "words"
+    write_encoder(Encoder(EncoderConfig(vocab_size=tokenizer.size, **shape)), folder)
+    tokenizer.save(folder)
+    return folder
+
+
+def write_files(folder: Path) -> None:
+    """The files of a user's own that pages speak of."""
+    rows = [f"ticket {number} about {topic},{topic}" for number in range(12) for topic in TOPICS]
+    for name, header in (
+        ("messages.csv", "message,topic"),
+        ("test.csv", "message,topic"),
+        ("tickets.csv", "text,topic"),
+    ):
+        (folder / name).write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    marked = [{"message": row, "spans": [[0, 6, "thing"]] if number % 2 else []} for number, row in enumerate(rows)]
+    (folder / "marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked), encoding="utf-8")
+
+
+def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = list(takewhile(lambda word: word != ">", shlex.split(line, comments=True)))
+    if not words:
+        return
+    assert words[0] == "weft", line
+    monkeypatch.setattr(sys, "argv", words)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert not caught.value.code, f"{line}\n{said.getvalue()}"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_what_a_page_shows_works(page: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source, "packaged_folder", lambda: encoder)
+    write_files(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page):
+        if block.title:
+            (tmp_path / block.title).write_text(block.text, encoding="utf-8")
+        elif block.language == "sh":
+            for line in block.text.splitlines():
+                run_line(line, monkeypatch)
+        elif block.language == "python":
+            exec(compile(block.text, str(page), "exec"), names)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    site = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w/]+\.md", site))
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert named <= pages
+    assert {page for page in pages - named if not page.startswith("reference/")} == set()
