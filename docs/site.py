@@ -17,3 +17,8 @@ _ELSEWHERE = re.compile(r"<script src=\"https?://[^\"]+\"></script>")
 def on_post_page(output: str, **_: Any) -> str:
     """A page without scripts from elsewhere."""
     return _ELSEWHERE.sub("", output)
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same of pages that are made from templates alone."""
+    return _ELSEWHERE.sub("", output_content)

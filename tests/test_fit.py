@@ -14,8 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from weft.losses import Loss, LossFunction
+from weft.losses.binary import Binary
 from weft.losses.mse import Mse
 from weft.spec import parse
+from weft.targets.labels import LabelsTarget
 from weft.training.fit import HeadRows, fit_layer
 
 Array = npt.NDArray[np.float64]
@@ -196,6 +198,27 @@ def test_every_loss_of_labels_fits_heads_that_say_what_the_rows_say(way: str) ->
     assert layer.weight.isfinite().all()
     right = (layer.double()(features).argmax(1) == gold).double().mean()
     assert right > 0.9
+
+
+def test_each_of_several_labels_counts_alike_whether_rare_or_not() -> None:
+    torch.manual_seed(1)
+    features = torch.randn(200, 4, dtype=torch.float64)
+    rare = features[:, 0] + 0.5 * torch.randn(200, dtype=torch.float64) > 1.8
+    gold = torch.stack([rare, features[:, 1] > 0], 1).double()
+    target = LabelsTarget(labels=("rare", "common")).fit(
+        [tuple(name for name, has in zip(("rare", "common"), row, strict=True) if has) for row in gold.bool().tolist()]
+    )
+    loss = target.answer_loss(Binary())
+    assert loss is not None
+    x, _, scale = like_others(features)
+    odds = float((~rare).sum() / rare.sum())
+    others = LogisticRegression(C=20.0, class_weight={0: 1.0, 1: odds}, max_iter=2000, tol=1e-8)
+    weight = others.fit(x, rare.numpy()).coef_[0]
+    layer = fit(
+        [HeadRows(features, gold, loss)], 2, strength=40.0
+    )  # twice as much: the loss is a mean over both labels
+    found = layer.weight.detach().double().numpy()[0] * scale
+    np.testing.assert_allclose(found, weight, rtol=1e-3)
 
 
 def test_rows_of_several_labels_fit_a_head_of_as_many_answers() -> None:

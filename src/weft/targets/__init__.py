@@ -362,7 +362,8 @@ class FittedRowTarget(FittedTarget):
         return list(self.tensor([example.gold for example in examples]).split(1))
 
     def answer_loss(self, loss: Loss) -> LossFunction | None:
-        return self.row_loss(loss)
+        """Every label counts as much as any other: a penalty on weights would else be paid by the rare ones."""
+        return self.row_loss(loss.balanced())
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = self.row_loss(loss)

@@ -123,10 +123,6 @@ class FittedLabel(FittedRowTarget):
     def row_loss(self, loss: Loss) -> LossFunction:
         return loss.build(self.counts, sum(self.counts))
 
-    def answer_loss(self, loss: Loss) -> LossFunction | None:
-        """Every label counts as much as any other: a penalty on weights would else be paid by the rare ones."""
-        return self.row_loss(loss.balanced())
-
     def probabilities(self, scores: Tensor) -> Tensor:
         """(B, O) → (B, L)."""
         return torch.softmax(as_logits(scores.float()) / self.temperature, 1)
