@@ -86,16 +86,15 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in _SHARED | _GRID_KEYS}
 
 
-def make_columns(grid: Grid, arms: Mapping[str, Experiment]) -> list[Column]:
+def make_columns(grid: Grid, arms: Mapping[str, tuple[Arm, Experiment]]) -> list[Column]:
     """Which arms answer each task, the one that the others are held against first."""
-    tasks = list(dict.fromkeys(task for experiment in arms.values() for task in experiment.tasks))
+    tasks = list(dict.fromkeys(task for _, experiment in arms.values() for task in experiment.tasks))
     if grid.together:
         return [Column(task, variant, arm) for task in tasks for variant, arm in columns_of(task, tasks)]
-    variants = {arm.name: arm.variant or arm.name for arm in make_arms(grid)}
     return [
-        Column(task, variants[name], name)
+        Column(task, arm.variant or arm.name, arm.name)
         for task in tasks
-        for name, experiment in arms.items()
+        for arm, experiment in arms.values()
         if task in experiment.tasks
     ]
 

@@ -101,12 +101,11 @@ def expand(
         checked = Checked(key, max(rows.values(), default=0))
     if found := faults.told():
         raise ConfigError(*found)
-    experiments = {name: experiment for name, (_, experiment) in arms.items()}
-    parts = {name: compared_part(task, grid.folds) for one in experiments.values() for name, task in one.tasks.items()}
+    parts = {name: compared_part(task, grid.folds) for _, one in arms.values() for name, task in one.tasks.items()}
     sizes, notes = _sizes(grid.sizes, checked.rows)
     return GridPlan(
         arms=tuple(arm for arm, _ in arms.values()),
-        columns=tuple(column for column in make_columns(grid, experiments) if parts[column.task] is not None),
+        columns=tuple(column for column in make_columns(grid, arms) if parts[column.task] is not None),
         seeds=seeds,
         sizes=sizes,
         folds=grid.folds,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator, Mapping
 
 from weft.reference.describe import DescribedKind, Option, Room, one_line
 
 _HEAD = "<!-- Made by python -m docs.reference; change the docstrings of the options instead. -->"
-_PIPE = r"\|"  # where a cell does not end
+_CODE = re.compile(r"`([^`]*\|[^`]*)`")  # in a cell: a pipe would end it, and a backslash before it would be shown
 
 
 def render_pages(rooms: Mapping[str, Room]) -> dict[str, str]:
@@ -51,4 +53,10 @@ def _row(option: Option) -> str:
     bare = option.required or option.default is None or option.default == {}
     default = option.default_words if bare else f"`{option.default_words}`"
     cells = (f"`{option.name}`", option.type, default, option.allowed, one_line(option.explained))
-    return f"| {' | '.join(cell.replace('|', _PIPE) for cell in cells)} |"
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(words: str) -> str:
+    """What a cell of a table says, its pipes as entities, which code can hold only in HTML."""
+    spans = _CODE.sub(lambda found: f"<code>{html.escape(found[1], quote=False)}</code>", words)
+    return spans.replace("|", "&#124;")

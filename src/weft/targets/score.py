@@ -26,6 +26,12 @@ from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pai
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 
 
+def check_scale(scale: tuple[float, float] | None) -> None:
+    """Raise ValueError for a scale that does not rise."""
+    if scale and scale[0] >= scale[1]:
+        raise ValueError(f"scale must rise from low to high; received {list(scale)}")
+
+
 @dataclass(frozen=True)
 class ScoreTarget(Target):
     """A number per row, on a `scale` or on that of the training rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
@@ -15,7 +15,7 @@ from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.targets.labels import LabelsTarget
 from weft.tasks.base.costs import CostsOption
-from weft.tasks.base.spellings import SpellingsOption, check_spellings, respell
+from weft.tasks.base.spellings import SpelledTask, respell
 from weft.tasks.base.text import TextTask
 
 
@@ -24,7 +24,7 @@ def _names(labels: Any) -> Any:
     return list(labels) if isinstance(labels, Mapping) else labels
 
 
-class Classification(TextTask):
+class Classification(TextTask, SpelledTask):
     """Reads a text; answers with a label, or with `multilabel` with any number of labels.
 
     A cell with several labels is a JSON list, or one text with `separator` between the labels. A blank cell means that
@@ -49,8 +49,6 @@ class Classification(TextTask):
     descriptions: dict[str, str] | None = None
     """What `labels` mean, by label, as a table of `labels` says it: read instead of a label's name where there are no
     training rows. Words that could stand in the texts do best."""
-    map: SpellingsOption | None = None
-    """Other spellings of labels, mapped before anything else: {pos = "positive", "N/A" = ""}; "" is no answer."""
     costs: CostsOption | None = None
     """What wrong answers cost, by the true label and the one answered, e.g. {urgent = {non-urgent = 20}}; others 1."""
 
@@ -81,14 +79,6 @@ class Classification(TextTask):
     @classmethod
     def variants(cls) -> list[dict[str, Any]]:
         return [{}, {"multilabel": True}, {"costs": {"a": {"b": 3.0}}}]
-
-    @model_validator(mode="after")
-    def _known_spellings(self) -> Self:
-        check_spellings(self.map or {}, self.labels)
-        return self
-
-    def other_spellings(self) -> Collection[str]:
-        return self.map or ()
 
     def respell(self, cell: Any) -> tuple[Any, list[str]]:
         return respell(cell, self.map or {}, self.separator if self.multilabel else None)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal, Self
-
-from pydantic import model_validator
+from typing import Any, ClassVar, Literal
 
 from weft.targets import Target
 from weft.targets.label import LabelTarget
 from weft.tasks.base.costs import CostsOption
 from weft.tasks.base.pair import PairTask
-from weft.tasks.base.spellings import SpellingsOption, check_spellings, respell
+from weft.tasks.base.spellings import SpelledTask
 
 
-class PairClassification(PairTask):
+class PairClassification(PairTask, SpelledTask):
     """Reads two texts; answers with a label."""
 
     kind: Literal["pair_classification"] = "pair_classification"
@@ -25,23 +23,8 @@ class PairClassification(PairTask):
     }
     label: str = "label"
     """Column of the answer."""
-    labels: tuple[str, ...] | None = None
-    """All labels in order; those that occur in training by default."""
-    map: SpellingsOption | None = None
-    """Other spellings of labels, mapped before anything else: {pos = "positive", "N/A" = ""}; "" is no answer."""
     costs: CostsOption | None = None
     """What wrong answers cost, by the true label and the one that is answered; what is not named costs 1."""
-
-    @model_validator(mode="after")
-    def _known_spellings(self) -> Self:
-        check_spellings(self.map or {}, self.labels)
-        return self
-
-    def other_spellings(self) -> Collection[str]:
-        return self.map or ()
-
-    def respell(self, cell: Any) -> tuple[Any, list[str]]:
-        return respell(cell, self.map or {})
 
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.label

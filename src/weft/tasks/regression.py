@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from weft.targets import Target
-from weft.targets.score import ScoreTarget
+from weft.targets.score import ScoreTarget, check_scale
 from weft.tasks.base.text import OneTextTask
 
 
@@ -26,8 +26,7 @@ class Regression(OneTextTask):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.scale and self.scale[0] >= self.scale[1]:
-            raise ValueError(f"scale must rise from low to high; received {list(self.scale)}")
+        check_scale(self.scale)
         return self
 
     def gold_column(self, header: Collection[str] = ()) -> str:

@@ -11,7 +11,7 @@ from torch import nn
 from weft.encoder.encoder import Encoder
 from weft.layers.features import CosineFeatures, Features
 from weft.targets import Target
-from weft.targets.score import ScoreActivation, ScoreTarget
+from weft.targets.score import ScoreActivation, ScoreTarget, check_scale
 from weft.tasks.base.pair import PairTask
 
 
@@ -41,8 +41,7 @@ class Similarity(PairTask):
     def _possible(self) -> Self:
         if self.output == "cosine" and self.encode_as != "siamese":
             raise ValueError("output 'cosine' compares two vectors, so it needs encode = \"siamese\"")
-        if self.scale and self.scale[0] >= self.scale[1]:
-            raise ValueError(f"scale must rise from low to high; received {list(self.scale)}")
+        check_scale(self.scale)
         return self
 
     def gold_column(self, header: Collection[str] = ()) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
+
+from weft.tasks import Task
 
 
 def _tidy(spellings: dict[str, str]) -> dict[str, str]:
@@ -18,11 +20,27 @@ def _tidy(spellings: dict[str, str]) -> dict[str, str]:
 SpellingsOption = Annotated[dict[str, str], AfterValidator(_tidy)]
 
 
-def check_spellings(spellings: Mapping[str, str], labels: Collection[str] | None) -> None:
-    """Raise ValueError for spellings of labels that the config does not list, where it lists any."""
-    unknown = [label for label in spellings.values() if label and labels and label not in labels]
-    if unknown:
-        raise ValueError(f"map gives {', '.join(map(repr, unknown))}, which labels does not list")
+class SpelledTask(Task):
+    """A kind whose answers are labels that files may spell in several ways."""
+
+    labels: tuple[str, ...] | None = None
+    """All labels in order; those that occur in training by default."""
+    map: SpellingsOption | None = None
+    """Other spellings of labels, mapped before anything else: {pos = "positive", "N/A" = ""}; "" is no answer."""
+
+    @model_validator(mode="after")
+    def _known_spellings(self) -> Self:
+        """Refuse spellings of labels that the config does not list, where it lists any."""
+        given = (self.map or {}).values()
+        if unknown := [repr(label) for label in given if label and self.labels and label not in self.labels]:
+            raise ValueError(f"map gives {', '.join(unknown)}, which labels does not list")
+        return self
+
+    def other_spellings(self) -> Collection[str]:
+        return self.map or ()
+
+    def respell(self, cell: Any) -> tuple[Any, list[str]]:
+        return respell(cell, self.map or {})
 
 
 def respell(cell: Any, spellings: Mapping[str, str], separator: str | None = None) -> tuple[Any, list[str]]:
