@@ -142,6 +142,31 @@ def test_what_a_direction_tells_is_fitted_first_and_other_weights_stay_near_to_i
     assert np.abs(begin).max() > 0.1  # or else nothing was shown
 
 
+@pytest.mark.parametrize("rising", [1.0, -1.0])
+def test_directions_are_trusted_as_far_as_rows_say_and_other_weights_stay_near_to_them(rising: float) -> None:
+    """Directions that lead away from the labels are not turned round: labels are not the opposite of their words."""
+    features, gold = draw(rows=12, width=4)
+    directions = rising * torch.eye(LABELS, 4, dtype=torch.float64)
+    layer = fit([HeadRows(features, gold, build("cross_entropy", (4, 4, 4)))], directions=directions)
+    x, centre, scale = like_others(features)
+    weights = directions.numpy()
+
+    def told(trust: Array, bias: Array) -> float:
+        return float(cross_entropy(x, gold.numpy())(trust[0, 0] * weights, bias[:LABELS]))
+
+    trust, _ = least(told, np.zeros((LABELS, 1)), LABELS / (10.0 * 12))
+    begin = max(float(trust[0, 0]), 0.0) * weights
+    weight, bias = least(cross_entropy(x, gold.numpy()), begin, 1 / (10.0 * 12))
+    assert_same(layer, weight, bias, centre, scale)
+    assert (begin.max() > 0.1) == (rising > 0)  # or else nothing was shown
+
+
+def test_directions_of_another_number_than_scores_are_passed_over() -> None:
+    features, gold = draw()
+    rows = [HeadRows(features, gold, build("cross_entropy"))]
+    torch.testing.assert_close(fit(rows, directions=torch.eye(2, 6)).weight, fit(rows).weight)
+
+
 def test_rows_of_several_parts_count_as_one_where_they_have_one_loss() -> None:
     features, gold = draw()
     loss = build("cross_entropy")

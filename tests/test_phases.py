@@ -12,13 +12,15 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
-from torch import Tensor
+from torch import Tensor, nn
 
 from recorder import HEAD, TEXTS, Place, Recorder, Update, at_weights, gradients_of, interrupt_after, make_place
 from weft.checkpoints import state as states
 from weft.checkpoints.hf import read_encoder
 from weft.checkpoints.safetensors import digest
+from weft.data.records import Example
 from weft.losses.supervised_contrastive import SupervisedContrastive
+from weft.model.zero_shot import features_of
 from weft.tensors import Batch, pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import fit as fitting
@@ -120,7 +122,7 @@ def read(place: Place, tokenizer: Tokenizer, count: int) -> Tensor:
 def test_a_head_is_fitted_to_what_it_reads_of_all_training_rows(
     place: Place, tiny_tokenizers: dict[str, Tokenizer]
 ) -> None:
-    seen = place.learn({"a": place.task("three", 11, "abc")}, "fitted", phases=[FIT])
+    seen = place.learn({"a": place.task("three", 11, "012")}, "fitted", phases=[FIT])
     vectors = read(place, tiny_tokenizers["wordpiece"], 11)
     assert_fitted(seen, "<a>", [vectors], [torch.arange(11) % 3])
     assert seen.updates == []
@@ -133,7 +135,7 @@ def test_a_head_is_fitted_to_all_rows_however_many_batches_they_are_read_in(
     place: Place, tiny_tokenizers: dict[str, Tokenizer], tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_batches, "_TOKENS", tokens)
-    seen = place.learn({"a": place.task("three", 11, "abc")}, f"read-by-{tokens}", phases=[FIT])
+    seen = place.learn({"a": place.task("three", 11, "012")}, f"read-by-{tokens}", phases=[FIT])
     assert_fitted(seen, "<a>", [read(place, tiny_tokenizers["wordpiece"], 11)], [torch.arange(11) % 3])
 
 
@@ -159,6 +161,31 @@ def test_a_head_that_tasks_share_is_fitted_to_the_rows_of_all_of_them(
     assert_fitted(seen, "<one>", [vectors, vectors[:7]], [own, other])
     seen = place.learn(tasks, "one-of-them", phases=[{**FIT, "tasks": ["b"]}])
     assert_fitted(seen, "<one>", [vectors[:7]], [other])
+
+
+def test_heads_begin_with_what_the_words_of_labels_tell(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of labels that are numbers tell nothing, and a head that tasks share has no labels of its own."""
+    known: list[Tensor | None] = []
+    real = fitting.fit_layer
+
+    def fit_layer(layer: nn.Linear, rows: Any, along: Tensor | None, words: Tensor | None) -> None:
+        known.append(words)
+        real(layer, rows, along, words)
+
+    monkeypatch.setattr(fitting, "fit_layer", fit_layer)
+    named = {"fox": "the quick fox", "dog": "a lazy dog"}
+    task = place.task("word", 8, ("fox", "dog"))  # type: ignore[arg-type]
+    seen = place.learn({"a": task}, "named", phases=[FIT])
+    described = place.learn({"a": {**task, "labels": named}}, "described", phases=[FIT])
+    place.learn({"a": place.task("three", 8, "012")}, "numbers", phases=[FIT])
+    place.learn({name: place.task(name, 8, "ab", head=SHARED) for name in "ab"}, "shared", phases=[FIT])
+    assert [words is None for words in known] == [False, False, True, True]
+    for run, texts, words in ((seen, ["dog", "fox"], known[0]), (described, list(named.values()), known[1])):
+        assert words is not None
+        tokenized = run.network.encode("a", [Example((text,), None, 0) for text in texts], None)
+        read_of = features_of(run.network, "a", tokenized).double()
+        apart = read_of[0] - read_of[1]  # of two, the mean lies in the middle
+        torch.testing.assert_close(words, torch.stack([apart, -apart]) / apart.norm(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_head_of_tags_is_fitted_to_every_part_of_every_word(

@@ -27,6 +27,7 @@ from weft.corpus.loading import CorpusFormat, CorpusLoader, CorpusSource
 from weft.data.cells import get_cell, get_text, is_blank
 from weft.data.dataset import Dataset, Splits
 from weft.data.formats import Row
+from weft.data.label_words import label_words
 from weft.data.opening import UTF8, check_encoding
 from weft.data.records import Example, Input
 from weft.data.tables import RowsInMemory
@@ -328,6 +329,10 @@ class Task(TaskFiles, root=True):
     def rows_remedy(self) -> str:
         """What to do where it has neither training rows nor a way to do without them."""
         return "name a file"
+
+    def label_text(self, label: str) -> str:
+        """What is read of a label: the words in its name, where a kind knows no more of it."""
+        return label_words(label) or label
 
     def label_texts(self) -> dict[str, str]:
         """What is read of each label, for kinds that can do without rows; raises ConfigError where that cannot be."""

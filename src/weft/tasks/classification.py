@@ -47,8 +47,8 @@ class Classification(TextTask, SpelledTask):
     A table names and describes them: {refund = "The customer wants money back."}.
     """
     descriptions: dict[str, str] | None = None
-    """What `labels` mean, by label, as a table of `labels` says it: read instead of a label's name where there are no
-    training rows. Words that could stand in the texts do best."""
+    """What `labels` mean, by label, as a table of `labels` says it: read instead of a label's name, where there are no
+    or few training rows. Words that could stand in the texts do best."""
     costs: CostsOption | None = None
     """What wrong answers cost, by the true label and the one answered, e.g. {urgent = {non-urgent = 20}}; others 1."""
 
@@ -95,6 +95,9 @@ class Classification(TextTask, SpelledTask):
     def rows_remedy(self) -> str:
         alone = "" if self.multilabel else "; or name its labels, two or more, and it answers by their words alone"
         return super().rows_remedy + alone
+
+    def label_text(self, label: str) -> str:
+        return (self.descriptions or {}).get(label) or super().label_text(label)
 
     def label_texts(self) -> dict[str, str]:
         described = self.descriptions or {}

@@ -47,7 +47,7 @@ def measure_probe(
         probe = Network(network.encoder, network.tokenizer, tasks, targets).to(hardware.device)
     probe.frozen = Freezing(probe, (), {name: rows[name] for name in tasks}, kept, source).whole()
     batches = {name: TaskBatches(probe, name, data[name].train, Batching(), 0) for name in tasks}
-    fit_heads(probe, list(tasks), batches, hardware)
+    fit_heads(probe, list(tasks), batches, hardware, words=False)
     results = evaluate(probe, {name: data[name].report[1] for name in tasks}, intervals=False)
     return {name: result.measures.scores for name, result in results.items()}
 

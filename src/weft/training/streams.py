@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from weft.config.experiment import Experiment
 from weft.data.dataset import Dataset, StoredRows
-from weft.data.label_words import label_words
 from weft.data.records import Example
 from weft.losses import Loss
 from weft.losses.supervised_contrastive import SupervisedContrastive
 from weft.model.network import Network
 from weft.targets import FittedTarget
+from weft.tasks import Task
 from weft.training.mismatches import is_contrastable
 from weft.training.plan import Together
 from weft.training.task_batches import TaskBatches
@@ -38,7 +38,9 @@ def phase_streams(
             anchored = balanced and network.tasks[name].text_count == 1 and has_anchors(phase.loss)
             key = repr((name, batching, balanced, anchored, phase.max_length))
             if key not in known:
-                learned = StoredRows([*rows, *anchor_rows(network.targets[name])]) if anchored else rows
+                learned = (
+                    StoredRows([*rows, *anchor_rows(network.tasks[name], network.targets[name])]) if anchored else rows
+                )
                 known[key] = stream(
                     network, name, learned, batching, experiment.seed, balanced=balanced, max_length=phase.max_length
                 )
@@ -55,9 +57,9 @@ def has_anchors(loss: Loss | None) -> bool:
     return isinstance(loss, SupervisedContrastive) and loss.anchors
 
 
-def anchor_rows(target: FittedTarget) -> list[Example]:
+def anchor_rows(task: Task, target: FittedTarget) -> list[Example]:
     """A row of each label's words, which stands in no file."""
-    return [Example((label_words(name) or name,), target.target.gold_of(name), 0) for name in target.row_labels]
+    return [Example((task.label_text(name),), target.target.gold_of(name), 0) for name in target.row_labels]
 
 
 def count_batches(streams: Sequence[Mapping[str, TaskBatches]]) -> list[dict[Together, int]]:
