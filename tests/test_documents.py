@@ -397,7 +397,7 @@ def test_every_file_and_room_of_the_source_is_in_the_readmes_tree() -> None:
 
 
 def test_every_file_and_room_in_the_readmes_tree_exists() -> None:
-    beside = {"tests/", "benchmarks/", "recipes/", "docs/"}
+    beside = {"tests/", "benchmarks/", "recipes/", "docs/", "notebooks/"}
     assert beside <= TREE.keys()
     for name, said in TREE.items():
         place = TOP if name in beside else SOURCE

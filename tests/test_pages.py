@@ -1,8 +1,8 @@
-"""The pages of the site: what they show can be typed, one line after the other, and works as they say.
+"""The pages of the site and the notebooks: what they show can be typed, one line after the other, and works.
 
 A block with `title="FILE"` is written to that file; blocks of `sh` and `python` are run in their order, a page in a
-folder of its own; a block after `<!-- not run: WHY -->` is neither. In place of minilm stands a small encoder that
-knows its words.
+folder of its own; a block after `<!-- not run: WHY -->` is neither. The cells of a notebook are blocks of `python`,
+with fewer seeds and epochs. In place of minilm stands a small encoder that knows its words.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,14 +30,17 @@ from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
 from weft.tokenization.tokenizer import Tokenizer
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGES = sorted([DOCS / "start.md", *DOCS.glob("jobs/*.md"), *DOCS.glob("coming_from/*.md")])
+TOP = Path(__file__).parent.parent
+DOCS = TOP / "docs"
+NOTEBOOKS = sorted(TOP.glob("notebooks/*.ipynb"))
+PAGES = sorted([DOCS / "start.md", *DOCS.glob("jobs/*.md"), *DOCS.glob("coming_from/*.md"), *NOTEBOOKS])
+SHORTER = {'"seeds": 8': '"seeds": 2', '"epochs": 8': '"epochs": 1'}
 TOPICS = ("delivery", "billing", "returns")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page."""
+    """A fenced block of a page, or a cell of a notebook."""
 
     language: str
     title: str
@@ -46,10 +50,26 @@ class Block:
 def blocks(page: Path) -> Iterator[Block]:
     """The blocks that are to be run or written, in their order."""
     text = page.read_text(encoding="utf-8")
+    if page in NOTEBOOKS:
+        yield from (Block("python", "", shorter("".join(cell["source"]))) for cell in cells(page, "code"))
+        return
     pattern = r"^ *(<!-- not run: [^>]+ -->\n\s*)?```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```"
     for skipped, language, title, body in re.findall(pattern, text, re.DOTALL | re.MULTILINE):
         if not skipped:
             yield Block(language, title, textwrap.dedent(body))
+
+
+def shorter(code: str) -> str:
+    """A cell that does the same with less."""
+    for long, short in SHORTER.items():
+        code = code.replace(long, short)
+    return code
+
+
+def cells(notebook: Path, kind: str) -> list[dict[str, Any]]:
+    """The cells of a notebook that are of a kind, `code` or `markdown`."""
+    document = json.loads(notebook.read_text(encoding="utf-8"))
+    return [cell for cell in document["cells"] if cell["cell_type"] == kind]
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +110,7 @@ def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_what_a_page_shows_works(page: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(source, "packaged_folder", lambda: encoder)
@@ -112,3 +132,26 @@ def test_every_page_is_in_the_navigation() -> None:
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     assert named <= pages
     assert {page for page in pages - named if not page.startswith("reference/")} == set()
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_what_it_said_to_somebody(notebook: Path) -> None:
+    document = json.loads(notebook.read_text(encoding="utf-8"))
+    assert (document["nbformat"], document["nbformat_minor"]) == (4, 5)
+    code, prose = cells(notebook, "code"), cells(notebook, "markdown")
+    assert all((cell["outputs"], cell["execution_count"]) == ([], None) for cell in code)
+    names = [cell["id"] for cell in document["cells"]]
+    assert len(set(names)) == len(names) == len(code) + len(prose)
+    assert prose[0]["source"][0].startswith("# ")
+    assert notebook.read_text(encoding="utf-8") == json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_every_notebook_is_named_in_the_readme_and_on_the_site() -> None:
+    for place in (TOP / "README.md", DOCS / "notebooks.md"):
+        named = re.findall(r"notebooks/(\w+\.ipynb)", place.read_text(encoding="utf-8"))
+        assert sorted(named) == [path.name for path in NOTEBOOKS], place
+
+
+def test_what_makes_notebooks_shorter_is_in_them() -> None:
+    code = "".join(path.read_text(encoding="utf-8").replace('\\"', '"') for path in NOTEBOOKS)
+    assert all(code.count(long) == 1 for long in SHORTER)

@@ -17,7 +17,7 @@ def completion(
     For zsh, put the same line with zsh into ~/.zshrc, after compinit. For
     fish: [cyan]weft completion fish > ~/.config/fish/completions/weft.fish[/]
     """
-    from weft.cli.completion_scripts import SCRIPTS, read_verbs
+    from weft.cli.completion_scripts import SCRIPTS, read_program
     from weft.cli.main import app
 
-    typer.echo(SCRIPTS[shell](read_verbs(app)), nl=False)
+    typer.echo(SCRIPTS[shell](read_program(app)), nl=False)

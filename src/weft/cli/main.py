@@ -35,7 +35,7 @@ from weft.errors import WeftError
 
 app = typer.Typer(
     name="weft",
-    help="One encoder, many tasks, few labels.",
+    help="One encoder, many tasks, few labels.\n\nExample: [cyan]weft demo[/], and then [cyan]weft example[/]",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
