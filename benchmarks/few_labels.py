@@ -210,7 +210,11 @@ SETTINGS: dict[str, Callable[[Job], Answer]] = {
     **{f"{steps} steps": preset(steps=steps) for steps in (15, 60, 120)},
     **{f"temperature {value}": preset(temperature=value) for value in (0.05, 0.2)},
     **{f"interpolate {value}": preset(interpolate=value) for value in (0.5, 0.99)},
+    "without words": preset(words=False),
     "only fitted": lambda job: weft_run(job, phases=[{"fit": "logistic"}], training={"precision": "bf16"}),
+    "only fitted without words": lambda job: weft_run(
+        job, phases=[{"fit": "logistic", "words": False}], training={"precision": "bf16"}
+    ),
     "fine_tuning": lambda job: weft_run(job, preset="fine_tuning", training={"precision": "bf16"}),
 }
 

@@ -164,7 +164,7 @@ def test_a_head_that_tasks_share_is_fitted_to_the_rows_of_all_of_them(
 
 
 def test_heads_begin_with_what_the_words_of_labels_tell(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of labels that are numbers tell nothing, and a head that tasks share has no labels of its own."""
+    """Unless a phase says no; numbers tell nothing, and a head that tasks share has no labels of its own."""
     known: list[Tensor | None] = []
     real = fitting.fit_layer
 
@@ -179,7 +179,8 @@ def test_heads_begin_with_what_the_words_of_labels_tell(place: Place, monkeypatc
     described = place.learn({"a": {**task, "labels": named}}, "described", phases=[FIT])
     place.learn({"a": place.task("three", 8, "012")}, "numbers", phases=[FIT])
     place.learn({name: place.task(name, 8, "ab", head=SHARED) for name in "ab"}, "shared", phases=[FIT])
-    assert [words is None for words in known] == [False, False, True, True]
+    place.learn({"a": task}, "without", phases=[{**FIT, "words": False}])
+    assert [words is None for words in known] == [False, False, True, True, True]
     for run, texts, words in ((seen, ["dog", "fox"], known[0]), (described, list(named.values()), known[1])):
         assert words is not None
         tokenized = run.network.encode("a", [Example((text,), None, 0) for text in texts], None)

@@ -94,6 +94,16 @@ def test_the_temperature_of_few_labels_reaches_its_loss() -> None:
     assert FewLabels(temperature=0.3).expand(facts(a=FEW)).phases[0]["loss"]["temperature"] == 0.3
 
 
+def test_the_words_of_labels_are_left_out_where_the_preset_says_so() -> None:
+    assert FewLabels(words=False).expand(facts(a=FEW)).phases == [CONTRAST, {**fit("a"), "words": False}]
+    assert parse(Phase, {**fit("a"), "words": False}).words is False
+
+
+def test_the_words_of_labels_are_refused_where_nothing_is_fitted() -> None:
+    with pytest.raises(ConfigError, match='words is about heads that are fitted at once; add fit = "logistic"'):
+        parse(Phase, {"epochs": 1, "words": True})
+
+
 def test_in_a_frozen_encoder_few_labels_only_fits_unless_a_method_adds_weights_that_learn() -> None:
     frozen = Facts(tasks={"a": FEW}, batch_size=32, frozen=True)
     assert FewLabels().expand(frozen).phases == [fit("a")]

@@ -154,6 +154,9 @@ class Phase(Spec):
     fit: Literal["logistic"] | None = None
     """Fit the heads to the states of all training rows, which are computed once, instead of learning step by step: to
     the least loss of each task, with a penalty on large weights. Nothing else changes."""
+    words: bool | None = None
+    """With `fit`, whether heads of labels begin with what the labels' words tell, as far as the rows say that these can
+    be trusted; they do if unset. Labels without letters tell nothing."""
     interpolate: Annotated[float, Field(gt=0, lt=1)] | None = None
     """How far the encoder goes in the end from where the phase began to where it ended; all the way if unset."""
     batch_size: Annotated[int, Field(ge=1)] | None = None
@@ -174,7 +177,9 @@ class Phase(Spec):
                 f"loss {name!r} is of what heads say: set it for a task ([tasks.NAME] loss = …); allowed for a phase: "
                 + ", ".join(kinds)
             )
-        idle = [name for name in type(self).model_fields if name not in ("tasks", "fit", "max_length")]
+        if self.words is not None and self.fit is None:
+            raise ValueError('words is about heads that are fitted at once; add fit = "logistic", or leave it out')
+        idle = [name for name in type(self).model_fields if name not in ("tasks", "fit", "words", "max_length")]
         if self.fit is not None and (named := [name for name in idle if getattr(self, name) is not None]):
             raise ValueError(f"{', '.join(named)} does nothing where heads are fitted at once; leave it out")
         return self

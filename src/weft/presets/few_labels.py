@@ -29,6 +29,8 @@ class FewLabels(Preset):
     """How far the encoder goes from where it began to where the first stage ended."""
     temperature: Annotated[float, Field(gt=0)] = 0.1
     """Of the contrastive loss: the smaller, the more it is about the nearest rows."""
+    words: bool = True
+    """Whether heads begin with what the words of labels tell, as far as the rows say that these can be trusted."""
 
     def expand(self, facts: Facts) -> Expansion:
         compared = [name for name, task in facts.tasks.items() if task.contrasts]
@@ -36,7 +38,9 @@ class FewLabels(Preset):
         if facts.raw or not (compared or single) or not all(task.fits for task in facts.tasks.values()):
             return FineTuning().expand(facts)  # or some heads would stay as they are
         settings = FineTuning().settings(facts)  # for phases that a config names
-        fit = {"fit": "logistic", "tasks": list(facts.tasks)}
+        fit: dict[str, Any] = {"fit": "logistic", "tasks": list(facts.tasks)}
+        if not self.words:
+            fit["words"] = False
         if single:
             return Expansion([fit], settings, ("no label has two rows of one text: heads are fitted",))
         if facts.frozen and not facts.conditioned:

@@ -117,7 +117,7 @@ class Loop:
     def _run_epoch(self, phase: PhaseRun) -> None:
         if phase.plan.fits:
             self.callback.note(f"fitting the heads of {', '.join(phase.plan.tasks)}")
-            fit_heads(self.network, phase.plan.tasks, phase.batches, self.hardware)
+            fit_heads(self.network, phase.plan.tasks, phase.batches, self.hardware, phase.plan.words)
             return
         self.network.train()
         epoch = f"epoch {self.state.epoch + 1}"

@@ -34,6 +34,7 @@ class PhasePlan:
     seed: int
     loss: Loss | None = None  # of what heads read, for the tasks it suits
     fits: bool = False  # heads, at once, in the single epoch it then has
+    words: bool = True  # whether these begin with what the words of labels tell
     interpolate: float = 1.0  # how far the encoder goes in the end
 
     @property
@@ -86,6 +87,7 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[Together, int],
         seed=experiment.seed,
         loss=phase.loss,
         fits=phase.fit is not None,
+        words=phase.words is not False,
         interpolate=phase.interpolate or 1.0,
     )
 
