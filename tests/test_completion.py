@@ -41,7 +41,7 @@ def test_every_option_of_every_command_is_offered(script: Path) -> None:
     for verb in VERBS:
         expected = {name for switch in verb.switches for name in switch.names}
         assert offers(script, "weft", verb.name, "-") == expected
-    assert offers(script, "weft", "vocab", "texts.txt", "--c") == {"--cased", "--column"}
+    assert offers(script, "weft", "vocab", "texts.txt", "--c") == {"--cased", "--column", "--criterion"}
 
 
 def test_values_are_offered_where_they_are_known_and_files_elsewhere(script: Path) -> None:
