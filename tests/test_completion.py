@@ -133,7 +133,10 @@ def test_every_option_of_every_command_is_offered(offers: Ask) -> None:
     asked = {f"weft {verb} a.csv -": names(found.switches) for verb, found in VERBS.items()}
     assert offers(*asked) == list(asked.values())
     assert names(PROGRAM.switches) >= {"--help", "-h", "--version", "--quiet", "--log-file"}
-    assert offers("weft -", "weft vocab texts.txt --c") == [names(PROGRAM.switches), {"--cased", "--column"}]
+    assert offers("weft -", "weft vocab texts.txt --c") == [
+        names(PROGRAM.switches),
+        {"--cased", "--column", "--criterion"},
+    ]
 
 
 def test_values_are_offered_where_they_are_known_and_files_elsewhere(offers: Ask) -> None:

@@ -65,6 +65,18 @@ def test_a_folder_of_the_second_format_answers_as_it_did(name: str, tmp_path: Pa
     check_predictions(weft.load(tmp_path / "second", device="cpu"), STORED / name)
 
 
+def test_relations_stored_before_they_knew_distances_answer_as_they_did(tmp_path: Path) -> None:
+    """The third format without an option that came later: it is read as what the model was."""
+    weft.load(STORED / "words", device="cpu").save(tmp_path / "third")
+    document = document_of(tmp_path / "third")
+    assert document["tasks"]["links"].pop("distance") == 0
+    (tmp_path / "third" / "weft.json").write_text(json.dumps(document), encoding="utf-8")
+    model = weft.load(tmp_path / "third", device="cpu")
+    check_predictions(model, STORED / "words")
+    model.save(tmp_path / "today")
+    assert document_of(tmp_path / "today")["tasks"]["links"]["distance"] == 0
+
+
 def test_the_stored_folders_hold_every_kind_of_task() -> None:
     tasks = [task for name in FOLDERS for task in document_of(STORED / name)["tasks"].values()]
     assert {document_of(STORED / name)["format"] for name in FOLDERS} == {1}

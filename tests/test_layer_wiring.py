@@ -101,15 +101,17 @@ def test_a_span_is_its_ends_its_content_and_its_width_and_the_widest_width_serve
     torch.testing.assert_close(reader(states), torch.stack(rows), rtol=1e-5, atol=1e-6)
 
 
-def test_a_relation_is_its_head_its_tail_and_their_product_in_this_order() -> None:
+@pytest.mark.parametrize("distances", [0, 2])
+def test_a_relation_is_its_head_its_tail_their_product_and_their_places_in_this_order(distances: int) -> None:
     pairs = PairIndex(torch.tensor([0, 1, 2, 0]), torch.tensor([1, 0, 0, 2]))
     states = random_states(5, indices=spans_of([0, 1, 3], [0, 2, 3], pairs=pairs))
-    reader = RelationFeatures(WIDTH, 4)
+    reader = RelationFeatures(WIDTH, 4, distances)
     span = reader.spans(states)
-    rows = [
-        F.gelu(reader.head(span[head]) + reader.tail(span[tail]) + reader.both(span[head] * span[tail]))
-        for head, tail in ((0, 1), (1, 0), (2, 0), (0, 2))
-    ]
+    rows = []
+    for (head, tail), place in zip(((0, 1), (1, 0), (2, 0), (0, 2)), (3, 5, 6, 4), strict=True):  # 0 or 2 words between
+        total = reader.head(span[head]) + reader.tail(span[tail]) + reader.both(span[head] * span[tail])
+        rows.append(F.gelu(total + (reader.places.weight[place] if reader.places is not None else 0)))
+    assert (reader.places is None) == (distances == 0)
     torch.testing.assert_close(reader(states), torch.stack(rows), rtol=1e-5, atol=1e-6)
 
 

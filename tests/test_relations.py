@@ -11,8 +11,8 @@ import torch
 
 import weft
 from weft.data.records import Input
-from weft.errors import DataError
-from weft.layers.relations import RelationFeatures
+from weft.errors import ConfigError, DataError
+from weft.layers.relations import RelationFeatures, places
 from weft.model.embed import load_encoder
 from weft.model.network import Network
 from weft.model.predict import predict
@@ -161,6 +161,67 @@ def test_who_is_head_and_who_is_tail_matters(small_encoder: str) -> None:
     batch = network.collate("links", network.encode("links", [Input(("fox dog",), spans=content.spans[::-1])]))  # type: ignore[index]
     turned, back = reader(network.encoder(batch, network.conditioner))
     torch.testing.assert_close(torch.stack([back, turned]), torch.stack([one, other]))
+
+
+def place(head: tuple[int, int], tail: tuple[int, int], distances: int = 8) -> int:
+    """Where the tail is, for spans of words given by their first and last."""
+    one, other = ((torch.tensor([first]), torch.tensor([last])) for first, last in (head, tail))
+    return int(places(one, other, distances)[0])
+
+
+@pytest.mark.parametrize(
+    ("between", "step"),
+    [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (7, 4), (8, 5), (15, 5), (16, 6), (31, 6), (32, 7), (999, 7)],
+)
+def test_distances_are_told_apart_the_finer_the_nearer_and_on_either_side(between: int, step: int) -> None:
+    head, after, before = (1000, 1001), (1002 + between, 1003 + between), (0, 999 - between)
+    assert place(head, after) == 3 + step
+    assert place(head, before) == 3 + 8 + step
+    assert place(head, after, 3) == 3 + min(step, 2)
+    assert place(head, before, 1) == 4
+
+
+def test_spans_that_share_words_have_no_distance_but_a_place() -> None:
+    assert place((2, 5), (3, 4)) == place((2, 5), (2, 4)) == place((2, 5), (5, 5)) == 0
+    assert place((3, 4), (2, 5)) == place((2, 4), (2, 5)) == place((5, 5), (2, 5)) == 1
+    assert place((2, 4), (3, 5)) == place((3, 5), (2, 4)) == place((2, 4), (2, 4)) == 2
+
+
+def test_the_places_of_all_pairs_are_found_at_once_and_none_is_beyond_the_table() -> None:
+    spans = torch.tensor([(first, last) for first in range(40) for last in range(first, min(first + 4, 40))])
+    head, tail = (side.flatten() for side in torch.meshgrid(*[torch.arange(len(spans))] * 2, indexing="ij"))
+    first, last = spans.T
+    found = places((first[head], last[head]), (first[tail], last[tail]), 5)
+    assert found.unique().tolist() == list(range(3 + 2 * 5))
+    assert found[:1000].tolist() == [
+        place(tuple(spans[one].tolist()), tuple(spans[other].tolist()), 5)
+        for one, other in zip(head[:1000], tail[:1000], strict=True)
+    ]
+    none = torch.zeros(0).long()
+    assert places((none, none), (none, none), 5).tolist() == []
+
+
+def test_the_distance_is_that_between_words_of_the_own_text(small_encoder: str) -> None:
+    """Not of the batch's, in which texts follow each other."""
+    network = build(small_encoder)
+    reader = network.features["<links>"]
+    assert isinstance(reader, RelationFeatures)
+    assert reader.places is not None
+    seen = []
+    reader.places.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].tolist()))
+    near = Input(("fox dog",), spans=((0, 3, "x"), (4, 7, "x")))
+    far = Input(("fox a a a a a dog",), spans=((14, 17, "x"), (0, 3, "x")))
+    batch = network.collate("links", network.encode("links", [near, far, near]))
+    reader(network.encoder(batch, network.conditioner))
+    assert seen == [[3, 11, 3 + 8 + 4, 3 + 4, 3, 11]]
+
+
+def test_distances_may_be_left_out_and_must_be_few(small_encoder: str) -> None:
+    assert parse(Task, {"kind": "relations", "distance": 0}).build_features(8).places is None  # type: ignore[union-attr]
+    assert len(parse(Task, {"kind": "relations"}).build_features(8).places.weight) == 3 + 2 * 8  # type: ignore[union-attr]
+    for wrong in (-1, 17, "near"):
+        with pytest.raises(ConfigError, match="distance"):
+            parse(Task, {"kind": "relations", "distance": wrong})
 
 
 def test_it_trains_from_a_file(small_encoder: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,6 +26,10 @@ def vocab(
         Literal["wordpiece", "bpe", "unigram"],
         typer.Option(help="BERT's pieces, byte pairs (no character is unknown), or the likeliest pieces."),
     ] = "wordpiece",
+    criterion: Annotated[
+        Literal["count", "likelihood"],
+        typer.Option(help="Of wordpiece: join two pieces that meet most often, or that make the texts likeliest."),
+    ] = "count",
     size: Annotated[
         int, typer.Option(min=6, help="Pieces at most, of which 5 are special tokens and others single characters.")
     ] = 30_000,
@@ -54,7 +59,7 @@ def vocab(
         raise typer.BadParameter("give at least one FILE to learn from, or --show to cut words by an existing folder")
     if files:
         texts = [file for path in files for file in corpus_files(path)]
-        tokenizer = _learn(texts, kind, size, min_frequency, lowercase, accents, column, output)
+        tokenizer = _learn(texts, kind, criterion, size, min_frequency, lowercase, accents, column, output)
     else:
         tokenizer = Tokenizer.from_folder(output)
     if show is not None:
@@ -64,6 +69,7 @@ def vocab(
 def _learn(
     files: list[Path],
     kind: Literal["wordpiece", "bpe", "unigram"],
+    criterion: Literal["count", "likelihood"],
     size: int,
     min_frequency: int,
     lowercase: bool,
@@ -71,7 +77,7 @@ def _learn(
     column: str,
     target: Path,
 ) -> Tokenizer:
-    """Learn, write and measure, with a bar for each reading and a clock for the rest."""
+    """Learn, write and measure, with a bar for what can be counted and a clock for the rest."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from weft.cli.screen import console, counting
@@ -95,30 +101,42 @@ def _learn(
             clock.add_task(f"choosing {size:,} pieces")
             clock.start()
 
+    def chosen(pieces: Iterable[str], most: int) -> Iterator[str]:
+        rest = iter(pieces)
+        first = list(islice(rest, 1))  # all words are counted before it
+        clock.stop()
+        yield from counting(chain(first, rest), most, "pieces")
+
     try:
         tokenizer = learn_vocabulary(
             files,
             kind,
             size,
+            criterion=criterion,
             min_frequency=min_frequency,
             lowercase=lowercase,
             strip_accents=None if accents is None else not accents,
             column=column,
             progress=watched,
+            choosing=chosen,
         )
     finally:
         clock.stop()
     save_vocabulary(tokenizer, target)
     counts = {"texts read": f"{texts:,}", "words read": f"{words:,}"}
-    _print_vocabulary(tokenizer.size, size, kind, min_frequency, counts, measure(tokenizer, files, column))
+    likely = criterion == "likelihood"
+    name = f"{kind}, by likelihood" if likely else kind
+    unneeded = "hardly need more" if kind == "unigram" else f"have no more that occur {min_frequency} times"
+    reason = f"{unneeded} and make them likelier" if likely else unneeded
+    _print_vocabulary(tokenizer.size, size, name, reason, counts, measure(tokenizer, files, column))
     console.print(f"tokenizer: {target}", markup=False, soft_wrap=True)
     return tokenizer
 
 
 def _print_vocabulary(
-    pieces: int, wanted: int, kind: str, min_frequency: int, counts: dict[str, str], sample: TokenCounts
+    pieces: int, wanted: int, kind: str, reason: str, counts: dict[str, str], sample: TokenCounts
 ) -> None:
-    """What was learned from how much, and how it cuts the texts."""
+    """What was learned from how much, how it cuts the texts, and the reason where there are not enough pieces."""
     from weft.cli.screen import console
 
     rows = {
@@ -130,7 +148,6 @@ def _print_vocabulary(
     }
     _print_table(rows, "vocabulary")
     if pieces < wanted:
-        reason = "hardly need more" if kind == "unigram" else f"have no more that occur {min_frequency} times"
         console.print(f"The texts {reason}: there are fewer pieces than asked for.", style="yellow", soft_wrap=True)
 
 

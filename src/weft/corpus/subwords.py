@@ -1,10 +1,11 @@
-"""Three ways to learn the sub-words of a vocabulary, on the Hugging Face `tokenizers` library.
+"""Ways to learn the sub-words of a vocabulary, on the Hugging Face `tokenizers` library.
 
 All are in BERT's manner: [PAD] [UNK] [CLS] [SEP] [MASK] are the ids 0 to 4, and a pair of texts reads
 [CLS] a [SEP] b [SEP], so that each can pretrain an encoder from scratch.
 
     wordpiece   BERT's own: words are split at blanks and punctuation, ## marks a piece inside a word, and a word with
-                an unseen character is [UNK]
+                an unseen character is [UNK]; two pieces are joined because they meet often (as in the library), or
+                because that makes the texts likeliest (`word_pieces`)
     bpe         byte-pair encoding over bytes: nothing is ever [UNK], and a cased vocabulary that keeps accents gives
                 every text back unchanged but for blanks before [MASK], which the mask takes in
     unigram     the likeliest pieces under a unigram language model: words are split at blanks only, ▁ marks their
@@ -19,15 +20,20 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Literal
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from weft.corpus.word_pieces import likeliest_pieces
 from weft.tokenization.tokenizer import Tokenizer
 
 Kind = Literal["wordpiece", "bpe", "unigram"]
+Criterion = Literal["count", "likelihood"]
+PieceProgress = Callable[[Iterable[str], int], Iterable[str]]
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SETTINGS: dict[str, Any] = {
@@ -46,9 +52,12 @@ class Learner(ABC):
     signs = "single characters"  # what the alphabet consists of, in messages
     mask_takes_blanks = False  # whether [MASK] stands for the blanks before it too, as the pieces it masks do
 
-    def __init__(self, lowercase: bool, strip_accents: bool) -> None:
+    def __init__(
+        self, lowercase: bool, strip_accents: bool, choosing: PieceProgress = lambda pieces, most: pieces
+    ) -> None:
         self.normalizer = self.clean(lowercase, strip_accents)
         self.pre_tokenizer = self.split()
+        self.choosing = choosing  # wraps the pieces of a learner that does not leave choosing them to the library
 
     @abstractmethod
     def clean(self, lowercase: bool, strip_accents: bool) -> Any:
@@ -75,10 +84,14 @@ class Learner(ABC):
         backend = tokenizers.Tokenizer(model)
         if self.normalizer:
             backend.normalizer = self.normalizer
-        longest = pre_tokenizers.Split(tokenizers.Regex(f".{{{LONGEST_WORD}}}"), "isolated")
-        backend.pre_tokenizer = pre_tokenizers.Sequence([self.pre_tokenizer, longest])
+        backend.pre_tokenizer = self.short_words()
         backend.train_from_iterator(texts, trainer)
         return backend
+
+    def short_words(self) -> Any:
+        """The library's pre-tokenizer to learn with, whose words have at most 100 characters."""
+        longest = pre_tokenizers.Split(tokenizers.Regex(f".{{{LONGEST_WORD}}}"), "isolated")
+        return pre_tokenizers.Sequence([self.pre_tokenizer, longest])
 
     def tokenizer(self, model: Any) -> Tokenizer:
         """The model with everything around it, as it reads texts from now on."""
@@ -125,6 +138,29 @@ class WordPiece(Learner):
             vocab_size=size, min_frequency=min_frequency, special_tokens=first, show_progress=False
         )
         return self.train(models.WordPiece(unk_token="[UNK]"), trainer, texts).model
+
+
+class LikelyWordPiece(WordPiece):
+    """Pieces joined where that raises the likelihood of the texts the most, spelled and read as BERT's."""
+
+    def learn(self, texts: Iterator[str], alphabet: list[str], size: int, min_frequency: int) -> Any:
+        first = [*SPECIAL, *alphabet]
+        most = size - len(first)
+        pieces = islice(likeliest_pieces(self.count_words(texts), min_frequency), most)
+        vocabulary = [*first, *self.choosing(pieces, most)]
+        return models.WordPiece({piece: id for id, piece in enumerate(vocabulary)}, unk_token="[UNK]")
+
+    def count_words(self, texts: Iterator[str]) -> Counter[str]:
+        """How often each word occurs, as `train` would split the texts.
+
+        Cleaning and splitting look at nothing beyond a blank, so what stands between blanks is cleaned once however
+        often it occurs.
+        """
+        split, words = self.short_words(), Counter[str]()
+        for chunk, count in Counter(chunk for text in texts for chunk in text.split(" ")).items():
+            for word, _ in split.pre_tokenize_str(self.normalizer.normalize_str(chunk)):
+                words[word] += count
+        return words
 
 
 class BytePairs(Learner):
@@ -225,4 +261,9 @@ def _settle(scores: dict[str, float], alphabet: list[str], size: int) -> list[tu
     return [item for item in ranked if item[0] not in dropped]
 
 
-LEARNERS: dict[Kind, type[Learner]] = {"wordpiece": WordPiece, "bpe": BytePairs, "unigram": Unigram}
+LEARNERS: dict[tuple[Kind, Criterion], type[Learner]] = {
+    ("wordpiece", "count"): WordPiece,
+    ("wordpiece", "likelihood"): LikelyWordPiece,
+    ("bpe", "count"): BytePairs,
+    ("unigram", "count"): Unigram,  # which never counts pairs; no criterion is asked for
+}

@@ -14,7 +14,7 @@ from typing import get_args
 from tokenizers import models
 
 from weft.corpus.documents import read_pieces
-from weft.corpus.subwords import LEARNERS, SPECIAL, Kind
+from weft.corpus.subwords import LEARNERS, SPECIAL, Criterion, Kind, PieceProgress
 from weft.data.atomic import write_atomically
 from weft.data.formats import read_column
 from weft.data.opening import suffix_of
@@ -23,6 +23,10 @@ from weft.tokenization.tokenizer import Tokenizer
 
 TextProgress = Callable[[Iterable[str], int | None], Iterable[str]]
 
+CHOSEN_BY = {
+    "bpe": "which always joins the two pieces that meet most often",
+    "unigram": "whose pieces are the likeliest without it",
+}
 LONGEST_TEXT = 5_000  # characters; the library holds dozens of bytes for each character of a text in hand
 
 
@@ -31,11 +35,13 @@ def learn_vocabulary(
     kind: Kind,
     size: int,
     *,
+    criterion: Criterion = "count",
     min_frequency: int = 2,
     lowercase: bool = True,
     strip_accents: bool | None = None,
     column: str = "text",
     progress: TextProgress = lambda texts, total: texts,
+    choosing: PieceProgress = lambda pieces, most: pieces,
 ) -> Tokenizer:
     """A tokenizer whose vocabulary of at most `size` pieces is learned from files.
 
@@ -44,13 +50,20 @@ def learn_vocabulary(
     lower-cased, as in BERT, unless `strip_accents` says otherwise. Words longer than 100 characters are learned from in
     parts.
 
-    Fewer pieces are learned where no more occur `min_frequency` times. Unigram asks instead that a longer piece occurs
-    in two different words, and may drop more pieces than it must.
+    Of WordPiece, the `criterion` says which two pieces become one: those that meet most often (`count`, as the
+    `tokenizers` library does), or those that raise the likelihood of the texts the most under a unigram model of the
+    pieces (`likelihood`, as WordPiece was first described; see `word_pieces`). A text is then cut alike, into the
+    longest pieces from the left.
 
-    `progress` wraps the texts of each of the two readings; their number is None in the first.
+    Fewer pieces are learned where no more occur `min_frequency` times, or none of them raises the likelihood. Unigram
+    asks instead that a longer piece occurs in two different words, and may drop more pieces than it must.
+
+    `progress` wraps the texts of each of the two readings; their number is None in the first. `choosing` wraps the
+    pieces that are chosen by likelihood, with how many there are at most.
     """
-    check_choices(files, kind, size, min_frequency)
-    learner = LEARNERS[kind](lowercase, lowercase if strip_accents is None else strip_accents)
+    check_choices(files, kind, size, min_frequency, criterion)
+    accents = lowercase if strip_accents is None else strip_accents
+    learner = LEARNERS[kind, criterion](lowercase, accents, choosing)
     texts = _TextParts(files, column, progress)
     alphabet = learner.alphabet(iter(texts))
     if not (texts.words and alphabet):
@@ -66,7 +79,7 @@ def learn_vocabulary(
     return learner.tokenizer(learner.learn(iter(texts), alphabet, size, min_frequency))
 
 
-def check_choices(files: Sequence[Path], kind: Kind, size: int, min_frequency: int) -> None:
+def check_choices(files: Sequence[Path], kind: Kind, size: int, min_frequency: int, criterion: Criterion) -> None:
     """Raise for every choice that no texts could make possible."""
     faults = []
     if not files:
@@ -79,6 +92,10 @@ def check_choices(files: Sequence[Path], kind: Kind, size: int, min_frequency: i
         faults.append(f"min_frequency {min_frequency} is not possible; allowed: 1 or more")
     if kind == "unigram" and min_frequency != 2:
         faults.append(f"min_frequency {min_frequency} is not possible with unigram, which always asks for 2; leave it")
+    if criterion not in get_args(Criterion):
+        faults.append(f"criterion {criterion!r} is not one of: {', '.join(get_args(Criterion))}")
+    elif kind in get_args(Kind) and (kind, criterion) not in LEARNERS:
+        faults.append(f"criterion {criterion!r} is for wordpiece, not {kind}, {CHOSEN_BY[kind]}; leave it")
     if faults:
         raise ConfigError(*faults)
 

@@ -121,7 +121,7 @@ def _renames_since(version: Any, folder: Path) -> list[Renames]:
 
 def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) -> Network:
     """The network a document describes, its weights not yet set."""
-    tasks = {name: parse(Task, data) for name, data in document["tasks"].items()}
+    tasks = {name: _stored_task(data) for name, data in document["tasks"].items()}
     if document["format"] <= UNSCALED:
         tasks = {name: _unscaled(task) for name, task in tasks.items()}
     targets = {name: tasks[name].target().load(_today(data, renames)) for name, data in document["targets"].items()}
@@ -130,6 +130,12 @@ def _build(document: Mapping[str, Any], renames: list[Renames], folder: Path) ->
         with torch.device("meta"):
             encoder = Encoder(EncoderConfig(**document["encoder"]))
         return Network(encoder, Tokenizer.from_folder(folder), tasks, targets, conditioning)
+
+
+def _stored_task(data: Mapping[str, Any]) -> Task:
+    """The task that was stored, as it was also where it has options today that nobody had then."""
+    task = parse(Task, data)
+    return task.model_copy(update={name: value for name, value in task.unstored.items() if name not in data})
 
 
 def _unscaled(task: Task) -> Task:

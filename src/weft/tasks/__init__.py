@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, ClassVar, Self
@@ -145,6 +145,7 @@ class Task(TaskFiles, root=True):
     """
 
     text_count: ClassVar[int] = 1  # texts of a row
+    unstored: ClassVar[Mapping[str, Any]] = {}  # options that came later, as they are for models stored before
     gives_spans: ClassVar[bool] = False  # whether its predictions hold spans that another task can ask about
     common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
 

@@ -32,6 +32,7 @@ class Relations(WordTask):
 
     kind: Literal["relations"] = "relations"
     example: ClassVar[Mapping[str, Any]] = {"train": "related.jsonl", "spans": "spans", "relations": "relations"}
+    unstored: ClassVar[Mapping[str, Any]] = {"distance": 0}
     gives_spans: ClassVar[bool] = False
     relations: str = "relations"
     """Column of the answer."""
@@ -39,8 +40,15 @@ class Relations(WordTask):
     """The task whose answers stand for the spans where a text comes without them."""
     size: Annotated[int, Field(ge=1)] = 256
     """The width of a pair's vector."""
+    distance: Annotated[int, Field(ge=0, le=16)] = 8
+    """How many distances between two spans are told apart, on either side: 0, 1, 2 and 3 words between them, 4 to 7,
+    8 to 15 and so on, the last for all that are further. With 0, a pair knows neither distance nor order."""
     labels: tuple[str, ...] | None = None
     """All labels; those that occur in training by default."""
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        return [{}, {"distance": 0}]
 
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.relations
@@ -111,7 +119,7 @@ class Relations(WordTask):
         return replace(words, spans=SpanIndex(first_words, last_words), pairs=PairIndex(head, tail))
 
     def build_features(self, width: int) -> Features:
-        return RelationFeatures(width, self.size)
+        return RelationFeatures(width, self.size, self.distance)
 
     def feature_size(self, width: int) -> int:
         return self.size
