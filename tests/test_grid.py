@@ -334,6 +334,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a base without tasks, apart": ({"apart": True, "base": {"tasks": 3}}, ["base.tasks: "]),
     "together with variants": ({"together": True, "variants": {"a": {}}}, ["together: makes variants of its own"]),
     "a great equivalence": ({"equivalence": 1.0}, ["equivalence: input should be less than 1"]),
+    "fewer rows to answer": (
+        {"variants": {"a": {}, "b": {"tasks.fox.test_limit": 2}}},
+        ["variants.b.tasks.fox: has other rows to answer than in variants.a"],
+    ),
     "other rows to answer": (
         {"variants": {"a": {}, "b": {"tasks.fox.test": "other.csv"}}},
         ["variants.b.tasks.fox: has other rows to answer than in variants.a"],
