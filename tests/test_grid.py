@@ -223,6 +223,15 @@ def test_alone_a_task_has_its_own_phases_keywords_and_choice(files: Path) -> Non
     assert "lazy" in str(found.arms[1].document["conditioning"])
 
 
+def test_apart_a_task_has_its_own_layers_of_attention(files: Path) -> None:
+    base = tomllib.loads((files / "base.toml").read_text(encoding="utf-8"))
+    counts = {"fox": 2, "long": 0, "rest": 1}
+    variants = {"plain": {}, "layers": {"conditioning": {"kind": "task_attention", "counts": counts}}}
+    found = expand(read_grid({"base": {**base, "data": str(files)}, "apart": True, "variants": variants}))
+    own = {arm.name: arm.document["conditioning"]["counts"] for arm in found.arms if arm.variant == "layers"}
+    assert own == {"layers - fox": {"fox": 2}, "layers - long": {"long": 0}, "layers - rest": {"rest": 1}}
+
+
 @pytest.mark.parametrize(
     ("base", "override", "merged"),
     [
