@@ -522,6 +522,12 @@ def test_a_head_that_cannot_be_fitted_is_named_with_those_that_can(place: Place)
     assert faults_of(place, TASKS, {"fit": "logistic"}, {}) == []  # those that can be
 
 
+@pytest.mark.parametrize("phase", [{"fit": "logistic"}, {"loss": "supervised_contrastive", "steps": 2}])
+def test_of_a_task_without_its_file_no_phase_is_blamed(place: Place, phase: dict[str, Any]) -> None:
+    (fault,) = prepared(place, {"a": {**TASKS["a"], "train": "nowhere.jsonl"}}, phases=[phase]).faults
+    assert fault.path == "tasks.a.train"
+
+
 def test_the_loss_of_a_phase_is_no_loss_of_a_task(place: Place) -> None:
     (fault,) = faults_of(place, {"a": {**TASKS["a"], "loss": "supervised_contrastive"}})
     assert fault.startswith("tasks.a.loss: 'supervised_contrastive' does not suit this task; allowed: ")

@@ -70,8 +70,10 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
     can = [name for name, task in tasks.items() if can_be_fitted(task, targets[name])]
     for number, phase in enumerate(experiment.phases):
         named = [name for name in (phase.tasks or tasks) if name in tasks]
+        if not named:  # of whose rows nothing is known, which is said elsewhere
+            continue
         unfit = [name for name in named if name not in can]
-        if phase.fit is not None and (unfit or not can):
+        if phase.fit is not None and unfit:
             allowed = ", ".join(can) or "none here"
             message = f"the heads of {', '.join(unfit)} cannot be fitted at once: only linear heads of labels, scores "
             faults.add(f"phases.{number}.tasks", f"{message}and tags can; allowed: {allowed}")
