@@ -8,7 +8,7 @@ from weft.config.experiment import Experiment
 from weft.errors import ConfigError
 from weft.heads.cosine import Cosine
 from weft.losses import Loss
-from weft.model.network import loss_of
+from weft.model.network import Network, loss_of
 from weft.targets import FittedTarget, Target
 from weft.tasks import Task
 from weft.training.faults import Faults
@@ -82,6 +82,22 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
                 f"{phase.loss.to_dict()['kind']!r} suits none of {', '.join(named)}: it needs labels of whole rows"
             )
             faults.add(f"phases.{number}.loss", message)
+
+
+def check_learning(experiment: Experiment, network: Network, faults: Faults) -> None:
+    """Note tasks of a phase that leaves the encoder as it is, where nothing else of theirs could learn."""
+    own = frozenset(
+        task
+        for name, _ in network.named_parameters()
+        if not name.startswith("encoder.")
+        for task in network.tasks_of(name)
+    )
+    for number, (phase, layers) in enumerate(zip(experiment.stretches, experiment.trained_layers, strict=True)):
+        idle = [name for name in phase.tasks or experiment.learned if name not in own]
+        if phase.fit is None and layers == 0 and idle:
+            place = "encoder.train_layers" if phase.train_layers is None else f"phases.{number}.train_layers"
+            which = f"nothing of {', '.join(idle)} could learn: the encoder is frozen, and there is no head"
+            faults.add(place, f"{which}; let layers learn, or leave the task out of `tasks` of the phase")
 
 
 def can_be_fitted(task: Task, target: FittedTarget) -> bool:
