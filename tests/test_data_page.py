@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import sys
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from checking import check
+from docs.results.recipe import read_recipe
 from weft.comparison.arms import make_arms
 from weft.comparison.grid import read_grid
 from weft.config.document import parse_experiment, read_experiment
@@ -22,7 +22,7 @@ from weft.config.experiment import Experiment
 TOP = Path(__file__).parent.parent
 PAGE = (TOP / "docs" / "data.md").read_text(encoding="utf-8")
 RECIPES = sorted((TOP / "recipes").glob("*.toml"))
-GRIDS = sorted((TOP / "recipes" / "compare").glob("*.toml"))
+GRIDS = [path for part in ("compare", "tables") for path in sorted((TOP / "recipes" / part).glob("*.toml"))]
 
 TREES = "(3 (2 It) (4 (4 works) (2 .)))\n(0 (1 Not) (2 (2 this) (1 one)))\n\n"
 PAIRS = (
@@ -32,6 +32,9 @@ PAIRS = (
 BENCHMARK = (
     "main-captions\tMSRvid\t2012test\t0001\t5.000\tA man plays.\tA man is playing.\n"
     'main-news\tx\t2013\t0002\t1.000\tHe said "no\tIt rained.\textra\n'
+)
+SAME = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + "".join(
+    f'{i % 2}\t{i}\t{i + 9}\tHe said "no {i}.\tIt was said {i}.\n' for i in range(4)
 )
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n" + "".join(
     f"{i}\t{2 * i}\t{2 * i + 1}\tHow old is tree {i}?\tWhat is the age of tree {i}?\t{i % 2}\n" for i in range(10)
@@ -69,8 +72,12 @@ DOWNLOADED = {
     "stsbenchmark/sts-train.csv": BENCHMARK,
     "stsbenchmark/sts-dev.csv": BENCHMARK,
     "quora_duplicate_questions.tsv": QUORA,
-    "train_5500.label": "NUM:date When did it begin ?\nHUM:ind Who is Se\xf1or X ?\n",
+    "train_5500.label": "NUM:date When did it begin ?\nHUM:ind Who is Se\xf1or X ?\n"
+    "ABBR:exp What is X ?\nDESC:def Why ?\nENTY:food What is eaten ?\nLOC:city Where is X ?\n",
     "TREC_10.label": "NUM:count How many ?\n",
+    **{f"msr_paraphrase_{part}.txt": SAME for part in ("train", "test")},
+    **{f"raw/in_domain_{part}.tsv": "gj04\t1\t\tIt rains.\ngj04\t0\t*\tIt rain.\n" for part in ("train", "dev")},
+    **{f"banking_{part}.csv": 'text,category\n"Where, please?",card\nNo money,refund\n' for part in ("train", "test")},
     "eng.train": ENTITIES,
     "eng.testa": ENTITIES,
     "eng.testb": ENTITIES,
@@ -176,6 +183,16 @@ def test_questions_lose_no_letter_of_latin_1(written: dict[str, Any]) -> None:
     assert [*rows(written, "trec/train.csv")[1].values()] == ["Who is Se\xf1or X ?", "HUM", "HUM:ind"]
 
 
+def test_paraphrases_keep_their_quotes(written: dict[str, Any]) -> None:
+    expected = {"sentence1": 'He said "no 1.', "sentence2": "It was said 1.", "label": "1"}
+    assert rows(written, "mrpc/train.csv")[1] == rows(written, "mrpc/test.csv")[1] == expected
+
+
+def test_judgements_and_intents_get_the_names_of_weft(written: dict[str, Any]) -> None:
+    assert rows(written, "cola/dev.csv")[1] == {"sentence": "It rain.", "label": "0"}
+    assert rows(written, "banking77/test.csv")[0] == {"sentence": "Where, please?", "label": "card"}
+
+
 def test_entities_begin_with_b(written: dict[str, Any]) -> None:
     (first, last) = rows(written, "conll2003/test.jsonl")
     assert first["tokens"] == ["Anna", "Berg", "met", "Paul", "Rome", "Oslo"]
@@ -223,6 +240,7 @@ def test_rows_of_the_hub_get_the_names_of_their_labels(written: dict[str, Any]) 
 
 def test_the_figures_of_a_recipe_keep_their_question_apart_from_where_its_data_is() -> None:
     for path in GRIDS:  # whose head is also the head of a page of results
-        head = path.read_text(encoding="utf-8").split("\n\n", 1)[0]
-        assert "docs/data.md" not in head.split("Result: ")[0]
-        tomllib.loads(path.read_text(encoding="utf-8"))
+        recipe = read_recipe(path)
+        assert recipe.question.endswith(("?", "cores."))
+        assert recipe.commands[-1].startswith(f"weft compare {recipe.place}")
+        assert "docs/data.md" not in "".join((recipe.question, recipe.source, recipe.here, recipe.takes, recipe.found))

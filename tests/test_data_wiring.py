@@ -39,7 +39,7 @@ from weft.tasks import Task
 from weft.tasks.base.corpus import MaskedTask, UnmaskedRow
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.reading import read_examples
-from weft.training.task_data import load_data
+from weft.training.task_data import Fold, load_data
 
 PLAIN = {"kind": "classification", "train": "rows.csv"}
 
@@ -120,6 +120,22 @@ def test_fraction_and_limit_take_the_smaller_sample_by_label_and_seed(
     splits = load(folder, seed, dev="dev.csv", **options)
     expected = subsample([label for _, label in ROWS], size, seed)
     assert lines(splits.train) == [place + 2 for place in expected]
+
+
+def test_a_limit_of_test_rows_keeps_the_shares_of_labels_and_the_same_rows_for_every_seed(folder: Path) -> None:
+    write_csv(folder / "test.csv", ROWS)
+    whole, few = load(folder, test="test.csv"), load(folder, test="test.csv", test_limit=10)
+    assert lines(few.test) == lines(load(folder, seed=2, test="test.csv", test_limit=10).test)
+    assert Counter(row.gold for row in few.test) == {"a": 4, "b": 4, "c": 2}
+    assert set(lines(few.test)) < set(lines(whole.test))
+    assert len(whole.test) == 40
+    assert lines(few.train) == lines(whole.train)
+    assert lines(load(folder, test="test.csv", test_limit=41).test) == lines(whole.test)
+
+
+def test_a_limit_of_test_rows_leaves_folds_whole(folder: Path) -> None:
+    tasks = {"t": parse(Task, {**PLAIN, "test_limit": 1})}
+    assert sum(len(load_data(tasks, folder, 1, Fold(4, index))["t"].test) for index in range(4)) == len(ROWS)
 
 
 def test_what_a_split_keeps_in_proportion() -> None:

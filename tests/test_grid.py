@@ -223,6 +223,15 @@ def test_alone_a_task_has_its_own_phases_keywords_and_choice(files: Path) -> Non
     assert "lazy" in str(found.arms[1].document["conditioning"])
 
 
+def test_apart_a_task_has_its_own_layers_of_attention(files: Path) -> None:
+    base = tomllib.loads((files / "base.toml").read_text(encoding="utf-8"))
+    counts = {"fox": 2, "long": 0, "rest": 1}
+    variants = {"plain": {}, "layers": {"conditioning": {"kind": "task_attention", "counts": counts}}}
+    found = expand(read_grid({"base": {**base, "data": str(files)}, "apart": True, "variants": variants}))
+    own = {arm.name: arm.document["conditioning"]["counts"] for arm in found.arms if arm.variant == "layers"}
+    assert own == {"layers - fox": {"fox": 2}, "layers - long": {"long": 0}, "layers - rest": {"rest": 1}}
+
+
 @pytest.mark.parametrize(
     ("base", "override", "merged"),
     [
@@ -334,6 +343,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a base without tasks, apart": ({"apart": True, "base": {"tasks": 3}}, ["base.tasks: "]),
     "together with variants": ({"together": True, "variants": {"a": {}}}, ["together: makes variants of its own"]),
     "a great equivalence": ({"equivalence": 1.0}, ["equivalence: input should be less than 1"]),
+    "fewer rows to answer": (
+        {"variants": {"a": {}, "b": {"tasks.fox.test_limit": 2}}},
+        ["variants.b.tasks.fox: has other rows to answer than in variants.a"],
+    ),
     "other rows to answer": (
         {"variants": {"a": {}, "b": {"tasks.fox.test": "other.csv"}}},
         ["variants.b.tasks.fox: has other rows to answer than in variants.a"],

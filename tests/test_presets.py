@@ -532,6 +532,27 @@ def test_a_head_that_cannot_be_fitted_is_named_with_those_that_can(place: Place)
     assert faults_of(place, TASKS, {"fit": "logistic"}, {}) == []  # those that can be
 
 
+@pytest.mark.parametrize("phase", [{"fit": "logistic"}, {"loss": "supervised_contrastive", "steps": 2}])
+def test_of_a_task_without_its_file_no_phase_is_blamed(place: Place, phase: dict[str, Any]) -> None:
+    (fault,) = prepared(place, {"a": {**TASKS["a"], "train": "nowhere.jsonl"}}, phases=[phase]).faults
+    assert fault.path == "tasks.a.train"
+
+
+@pytest.mark.parametrize(
+    ("layers", "phases", "where"),
+    [(0, [], "encoder.train_layers"), ("all", [{}, {"train_layers": 0}], "phases.1.train_layers")],
+)
+def test_a_cosine_on_a_frozen_encoder_has_nothing_to_learn(place: Place, layers: Any, phases: Any, where: str) -> None:
+    lines = [{"sentence1": text, "sentence2": text[::-1], "score": i} for i, text in enumerate(TEXTS)]
+    (place.folder / "near.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    tasks = {"near": {"kind": "similarity", "train": "near.jsonl", "output": "cosine"}}
+    encoder = {"from": place.encoder, "train_layers": layers}
+    (fault,) = prepared(place, tasks, encoder=encoder, phases=phases).faults
+    assert fault.path == where
+    assert fault.message.startswith("nothing of near could learn: the encoder is frozen")
+    assert not prepared(place, {"near": {**tasks["near"], "output": "sigmoid"}}, encoder=encoder, phases=phases).faults
+
+
 def test_the_loss_of_a_phase_is_no_loss_of_a_task(place: Place) -> None:
     (fault,) = faults_of(place, {"a": {**TASKS["a"], "loss": "supervised_contrastive"}})
     assert fault.startswith("tasks.a.loss: 'supervised_contrastive' does not suit this task; allowed: ")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from docs.results.__main__ import FOLDER, pages
+from docs.results.__main__ import FOLDER, RECIPES, pages
 from docs.results.draws import Size, read_sizes
+from docs.results.recipe import Recipe, read_recipe
+from docs.results.tables import overview, table_files
 
 NAMES = {"ours": "ours", "theirs": "theirs", "few": "few"}
 
 
 @pytest.mark.parametrize("name", sorted(pages()))
 def test_a_page_is_what_its_figures_make_it(name: str) -> None:
-    assert (FOLDER / f"{name}.md").read_text(encoding="utf-8") == pages()[name]
+    assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name]
 
 
 def write_runs(folder: Path, method: str, runs: dict[tuple[str, int], str]) -> None:
@@ -70,3 +74,42 @@ def test_seconds_are_means_over_draws_and_are_summed_over_sets(size: Size) -> No
     _, _, ours, theirs, few = size.seconds().splitlines()
     assert ours == "| ours | 13.8 | 13.8 | 28 |" == theirs.replace("theirs", "ours")
     assert few == "| few | 2.5 | – | – |"
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Recipe:
+    """A table whose figures are in `tables/` of a folder; its tasks are those of an earlier comparison."""
+    (tmp_path / "tables").mkdir()
+    figures = (FOLDER / "label_attention.csv").read_text(encoding="utf-8")
+    (tmp_path / "tables" / "wang_table2.csv").write_text(figures, encoding="utf-8")
+    return replace(read_recipe(RECIPES / "tables" / "wang_table2.toml"), found="It cannot be told. Look at more rows.")
+
+
+def test_the_head_of_a_recipe_is_read_in_parts() -> None:
+    recipe = read_recipe(RECIPES / "tables" / "slp_vocabulary.toml")
+    assert recipe.question == "Which kind of vocabulary should an encoder from nothing have?"
+    assert [command.split()[1] for command in recipe.commands] == ["vocab"] * 3 + ["compare"]
+    assert recipe.source.startswith("Jurafsky and Martin, ")
+    assert recipe.here.startswith("an encoder of 4 layers")
+    assert recipe.takes.startswith("about ")
+    assert recipe.runs == 24
+
+
+def test_a_table_has_a_page_and_a_picture(triage: Recipe, tmp_path: Path) -> None:
+    made = table_files(triage, tmp_path / "tables")
+    page, picture = made["wang_table2.md"], made["wang_table2.svg"]
+    assert page.startswith(f"# Wang table2\n\n{triage.question} 32 runs, {triage.takes.rstrip('.')}.\n")
+    order = ["```sh\nweft compare ", "**The source.**", "**Here.**", "**Found.**", "(wang_table2.svg)", "## `urgency`"]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
+    assert ElementTree.fromstring(picture)[0].tag.endswith("style")
+    assert "urgency · label attention" in picture
+    assert "−0.6 ○ cannot tell" in picture
+
+
+def test_the_overview_shows_what_was_run_and_what_was_not(triage: Recipe, tmp_path: Path) -> None:
+    other = read_recipe(RECIPES / "tables" / "wang_sizes.toml")
+    told = overview([other, triage], tmp_path, [])
+    assert "Of 2 tables 1 have been run" in told
+    assert f"| not run yet | 96 runs, {other.takes} |" in told
+    assert "(tables/wang_table2.md)" in told
+    assert "| label attention: 2 cannot tell | It cannot be told. |" in told

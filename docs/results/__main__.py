@@ -1,59 +1,50 @@
-"""Every page of this folder, made anew from committed figures; no figure on a page is written by hand.
+"""Every page of this folder, made anew from committed figures; no figure in a table or picture is written by hand.
 
     python -m docs.results
 
-A page is that of a comparison (`NAME.csv`, which `weft compare` wrote, and the head of its recipe) or that of a
-benchmark (the CSV files in the folder of its name).
+A page is that of a comparison (the CSV that `weft compare` wrote, and the head of its recipe: `NAME.csv` for
+recipes/compare, `tables/NAME.csv` for recipes/tables) or that of a benchmark (the CSV files in the folder of its name).
+README.md shows all tables, also those that were not run yet.
 """
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from docs.results.few_labels import few_labels_page
-from weft.reports.comparison_csv import read_csv
+from docs.results.recipe import Recipe, read_recipe
+from docs.results.tables import overview, read_record, table_files
 from weft.reports.comparison_markdown import render_markdown
 
 FOLDER = Path(__file__).parent
-RECIPES = FOLDER.parent.parent / "recipes" / "compare"
+RECIPES = FOLDER.parent.parent / "recipes"
+_PARTS = ("compare", "tables")  # folders of recipes
 
 
 def pages() -> dict[str, str]:
-    """The text of every page, by name."""
-    compared = {file.stem: compared_page(file.stem) for file in sorted(FOLDER.glob("*.csv"))}
-    return {**compared, "few_labels": few_labels_page(FOLDER / "few_labels")}
+    """The text of every file that is made, by its name in this folder."""
+    compared, tables = ([read_recipe(path) for path in sorted((RECIPES / part).glob("*.toml"))] for part in _PARTS)
+    files = {f"{recipe.name}.md": compared_page(recipe) for recipe in compared}
+    for recipe in tables:
+        if (FOLDER / "tables" / f"{recipe.name}.csv").exists():
+            made = table_files(recipe, FOLDER / "tables")
+            files |= {f"tables/{name}": text for name, text in made.items()}
+    files["few_labels.md"] = few_labels_page(FOLDER / "few_labels")
+    files["README.md"] = overview(tables, FOLDER, compared)
+    return files
 
 
-def compared_page(name: str) -> str:
+def compared_page(recipe: Recipe) -> str:
     """What a recipe asks, its command, and what its CSV says."""
-    recipe = RECIPES / f"{name}.toml"
-    head, command = question(recipe)
-    file = FOLDER / f"{name}.csv"
-    body = render_markdown(read_csv(file.read_text(encoding="utf-8"), file), title(recipe))
+    body = render_markdown(read_record(FOLDER / f"{recipe.name}.csv"), recipe.title)
     heading, rest = body.split("\n", 1)
-    link = f"[recipes/compare/{name}.toml](../../recipes/compare/{name}.toml)"
-    return f"{heading}\n\n{head}\n\n`{command}` ({link})\n{rest}"
-
-
-def title(recipe: Path) -> str:
-    return recipe.stem.replace("_", " ").capitalize()
-
-
-def question(recipe: Path) -> tuple[str, str]:
-    """The sentences at the head of a recipe, and the command among them."""
-    text = recipe.read_text(encoding="utf-8")
-    tomllib.loads(text)
-    head = text.split("\n\n", 1)[0].splitlines()
-    lines = [line.removeprefix("#") for line in head]
-    command = next(line.strip() for line in lines if line.startswith("   "))
-    said = " ".join(line.strip() for line in lines if not line.startswith("   "))
-    return said.split(" Result: ")[0], command
+    return f"{heading}\n\n{recipe.question}\n\n`{recipe.commands[0]}` ([{recipe.place}](../../{recipe.place}))\n{rest}"
 
 
 def main() -> None:
     for name, text in pages().items():
-        (FOLDER / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
+        (FOLDER / name).parent.mkdir(exist_ok=True)
+        (FOLDER / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,8 @@ def check_rows(
 
 def _answered(prepared: PreparedRun, task: str, folds: int | None) -> tuple[int, ...]:
     """The lines of the rows that a task is compared on; none where they cannot be read."""
-    part = prepared.rows.files[task].get(compared_part(prepared.experiment.tasks[task], folds) or "")
+    split = compared_part(prepared.experiment.tasks[task], folds) or ""
+    part = (prepared.rows.parts if split == "test" else prepared.rows.files)[task].get(split)
     return tuple(row.line for row in part.rows) if part is not None and part.complete else ()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from weft.errors import ConfigError, Fault
 
 ALONE, TOGETHER = "alone", "together"
+_BY_TASK = ("keywords", "counts")  # options of conditioning methods that are tables of tasks
 
 
 def each_and_all(base: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,7 +39,7 @@ def _joint_name(names: Sequence[str], tasks: Sequence[str]) -> str:
 
 
 def only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The config of some of the tasks: phases, keywords and choice without the others."""
+    """The config of some of the tasks: phases, methods and choice without the others."""
     document = {**base, "tasks": {name: _task_of(base["tasks"][name], names) for name in names}}
     phases = base.get("phases")
     if isinstance(phases, list | tuple):
@@ -49,7 +50,7 @@ def only(base: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     ]:
         document["training"] = {**training, "choose_by": "overall"}
     if "conditioning" in base:
-        document["conditioning"] = _keywords_of(base["conditioning"], names)
+        document["conditioning"] = _method_of(base["conditioning"], names)
     return document
 
 
@@ -68,14 +69,15 @@ def _phase_of(phase: Any, names: Sequence[str]) -> Any:
     return {**phase, "tasks": left} if left else None
 
 
-def _keywords_of(conditioning: Any, names: Sequence[str]) -> Any:
-    """A conditioning method, or several, without words that stand for labels of other tasks."""
+def _method_of(conditioning: Any, names: Sequence[str]) -> Any:
+    """A conditioning method, or several, without what it says of other tasks: words of their labels, their layers."""
     if isinstance(conditioning, list | tuple):
-        return [_keywords_of(method, names) for method in conditioning]
-    keywords = conditioning.get("keywords") if isinstance(conditioning, Mapping) else None
-    if not isinstance(keywords, Mapping):
+        return [_method_of(method, names) for method in conditioning]
+    if not isinstance(conditioning, Mapping):
         return conditioning
-    return {**conditioning, "keywords": {task: words for task, words in keywords.items() if task in names}}
+    said = {key: conditioning[key] for key in _BY_TASK if isinstance(conditioning.get(key), Mapping)}
+    left = {key: {task: value for task, value in values.items() if task in names} for key, values in said.items()}
+    return {**conditioning, **left}
 
 
 def columns_of(task: str, tasks: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -108,6 +108,8 @@ class TaskFiles(Spec):
     """Share of the training rows to use, by label and seed."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """Most training rows to use, by label and seed."""
+    test_limit: Annotated[int, Field(ge=1)] | None = None
+    """Most rows of the test file to report on, by label; the same rows whatever the seed."""
 
     def files(self) -> dict[str, tuple[str, ...]]:
         """The files that are named, by split."""
@@ -173,7 +175,10 @@ class Task(TaskFiles, root=True):
 
     def idle_options(self) -> dict[str, str]:
         """The options that do nothing for this kind as it is set, with why, and what to do instead."""
-        return {} if self.format is None else {"encoding": "raw text is read as UTF-8; convert the file"}
+        if self.format is None:
+            return {}
+        whole = "raw text is reported on as a whole; name a shorter file"
+        return {"encoding": "raw text is read as UTF-8; convert the file", "test_limit": whole}
 
     @abstractmethod
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from weft.config.experiment import Experiment
 from weft.errors import ConfigError
 from weft.heads.cosine import Cosine
 from weft.losses import Loss
-from weft.model.network import loss_of
+from weft.model.network import Network, loss_of
 from weft.targets import FittedTarget, Target
 from weft.tasks import Task
 from weft.training.faults import Faults
@@ -70,8 +70,10 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
     can = [name for name, task in tasks.items() if can_be_fitted(task, targets[name])]
     for number, phase in enumerate(experiment.phases):
         named = [name for name in (phase.tasks or tasks) if name in tasks]
+        if not named:  # of whose rows nothing is known, which is said elsewhere
+            continue
         unfit = [name for name in named if name not in can]
-        if phase.fit is not None and (unfit or not can):
+        if phase.fit is not None and unfit:
             allowed = ", ".join(can) or "none here"
             message = f"the heads of {', '.join(unfit)} cannot be fitted at once: only linear heads of labels, scores "
             faults.add(f"phases.{number}.tasks", f"{message}and tags can; allowed: {allowed}")
@@ -80,6 +82,22 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
                 f"{phase.loss.to_dict()['kind']!r} suits none of {', '.join(named)}: it needs labels of whole rows"
             )
             faults.add(f"phases.{number}.loss", message)
+
+
+def check_learning(experiment: Experiment, network: Network, faults: Faults) -> None:
+    """Note tasks of a phase that leaves the encoder as it is, where nothing else of theirs could learn."""
+    own = frozenset(
+        task
+        for name, _ in network.named_parameters()
+        if not name.startswith("encoder.")
+        for task in network.tasks_of(name)
+    )
+    for number, (phase, layers) in enumerate(zip(experiment.stretches, experiment.trained_layers, strict=True)):
+        idle = [name for name in phase.tasks or experiment.learned if name not in own]
+        if phase.fit is None and layers == 0 and idle:
+            place = "encoder.train_layers" if phase.train_layers is None else f"phases.{number}.train_layers"
+            which = f"nothing of {', '.join(idle)} could learn: the encoder is frozen, and there is no head"
+            faults.add(place, f"{which}; let layers learn, or leave the task out of `tasks` of the phase")
 
 
 def can_be_fitted(task: Task, target: FittedTarget) -> bool:

@@ -36,7 +36,14 @@ from weft.tasks import Task
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training.facts import task_facts
 from weft.training.faults import Faults
-from weft.training.mismatches import check_heads, check_losses, check_phases, check_sources, check_without_rows
+from weft.training.mismatches import (
+    check_heads,
+    check_learning,
+    check_losses,
+    check_phases,
+    check_sources,
+    check_without_rows,
+)
 from weft.training.reading import read_files
 from weft.training.shared import Shared
 from weft.training.task_data import Fold, TaskData, read_task_data
@@ -144,6 +151,7 @@ def prepare_with(
     if source is not None and not faults:
         with faults.catch("encoder"):
             prepared.network = build_network(prepared.experiment, prepared.targets, source)
+            check_learning(prepared.experiment, prepared.network, faults)
     return prepared
 
 

@@ -13,7 +13,7 @@ from weft.data.redact import common_labels, nearest_name, shown_label
 from weft.errors import DataError
 from weft.targets import Target
 from weft.tasks import Task
-from weft.tasks.base.examples import fold_lines, held_out_lines, labels_of, reduce_rows
+from weft.tasks.base.examples import fold_lines, held_out_lines, labels_of, reduce_rows, reduce_test
 from weft.training.faults import Faults
 from weft.training.reading import SHOWN, UNLIKELY, Origin, SplitRows, count_rows, read_files
 
@@ -103,7 +103,9 @@ def _set_fold_aside(
 def _divide(
     name: str, task: Task, files: Mapping[str, SplitRows], held_out: Collection[int], seed: int
 ) -> dict[str, SplitRows]:
-    """The splits with the held-out lines of the training file as dev, and training rows cut to what was asked for."""
+    """The splits with the held-out lines of the training file as dev; training and test rows as many as asked for."""
+    if "test" in files:
+        files = {**files, "test": replace(files["test"], rows=reduce_test(files["test"].rows, task))}
     if (train := files.get("train")) is None:
         return dict(files)
     if "dev" not in files and not held_out and not isinstance(task.dev, float):  # all rows are to be learned from

@@ -15,6 +15,8 @@ from weft.errors import ConfigError, DataError, Fault
 from weft.targets import Target
 from weft.tasks import Task
 
+_TEST_SEED = 0  # whatever the run's own
+
 
 def held_out_lines(tasks: Mapping[str, Task], train: Mapping[str, Sequence[Example]], seed: int) -> dict[str, set[int]]:
     """For each task without a dev file, the lines of its training file to choose by.
@@ -116,6 +118,14 @@ def reduce_rows(train: list[Example], task: Task, seed: int) -> list[Example]:
         return train
     target = task.target()
     return [train[i] for i in subsample([target.stratum(row.gold) for row in train], size, seed)]
+
+
+def reduce_test(test: list[Example], task: Task) -> list[Example]:
+    """The part of the test rows that `test_limit` asks for: the same for every seed, so that runs answer alike."""
+    if task.test is None or task.test_limit is None or task.test_limit >= len(test):  # the rows of a fold stay whole
+        return test
+    target = task.target()
+    return [test[i] for i in subsample([target.stratum(row.gold) for row in test], task.test_limit, _TEST_SEED)]
 
 
 def labels_of(target: Target, rows: Sequence[Example]) -> Iterator[str]:

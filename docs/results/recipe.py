@@ -1,0 +1,69 @@
+"""The head of a recipe: what it asks, by which commands, what its source says, what differs here, what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from weft.comparison.arms import make_arms
+from weft.comparison.grid import read_grid
+
+_PARTS = (
+    "Source",
+    "Here",
+    "Takes",
+    "Found",
+    "Result",
+    "Where its data comes from",
+)  # each begins a line: `# Source: …`
+_TOP = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A grid among the recipes, and the sentences of its head."""
+
+    path: Path
+    question: str
+    commands: tuple[str, ...]
+    source: str = ""  # what it claims
+    here: str = ""  # what differs
+    takes: str = ""  # how long
+    found: str = ""  # the reading of its figures, once there are any
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def place(self) -> str:
+        """Where it is, from the top of the project."""
+        return self.path.relative_to(_TOP).as_posix()
+
+    @cached_property
+    def runs(self) -> int:
+        """How many runs its full form has."""
+        grid = read_grid(self.path)
+        return len(make_arms(grid)) * len(grid.seeds) * max(len(grid.sizes), 1) * (grid.folds or 1)
+
+
+def read_recipe(path: Path) -> Recipe:
+    """The recipe in a file, whose head ends with the first empty line."""
+    head = path.read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
+    said: dict[str, list[str]] = {"": []}
+    commands, part = [], ""
+    for line in (line.removeprefix("#") for line in head):
+        if line.startswith("   "):
+            commands.append(line.strip())
+            continue
+        begun = next((name for name in _PARTS if line.startswith(f" {name}:")), None)
+        part = part if begun is None else begun
+        said.setdefault(part, []).append(line.strip() if begun is None else line.strip().removeprefix(f"{begun}:"))
+    words = {name: " ".join(" ".join(lines).split()) for name, lines in said.items()}
+    parts = {name.lower(): words.get(name, "") for name in ("Source", "Here", "Takes", "Found")}
+    return Recipe(path, words[""], tuple(commands), **parts)
