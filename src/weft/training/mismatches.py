@@ -71,7 +71,9 @@ def check_phases(experiment: Experiment, targets: Mapping[str, FittedTarget], fa
     for number, phase in enumerate(experiment.phases):
         named = [name for name in (phase.tasks or tasks) if name in tasks]
         unfit = [name for name in named if name not in can]
-        if phase.fit is not None and (unfit or not can):
+        if not named:  # the rows of its tasks could not be read, which is said there
+            continue
+        if phase.fit is not None and unfit:
             allowed = ", ".join(can) or "none here"
             message = f"the heads of {', '.join(unfit)} cannot be fitted at once: only linear heads of labels, scores "
             faults.add(f"phases.{number}.tasks", f"{message}and tags can; allowed: {allowed}")
