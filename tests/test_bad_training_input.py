@@ -91,7 +91,16 @@ def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) ->
 
 
 @pytest.mark.parametrize(
-    ("score", "message"), [("nan", "must be a finite number"), ("inf", "finite"), ("five", "must be a number")]
+    ("score", "message"),
+    [
+        ("nan", "must be a finite number"),
+        ("inf", "finite"),
+        ("five", "must be a number\n"),
+        (
+            '"1,5"',
+            "must be a number; a decimal comma is not read",
+        ),
+    ],
 )
 def test_scores_that_are_no_numbers_are_named_by_line(run: Run, score: str, message: str) -> None:
     files = {"train.csv": SCORES + f"a,b,{score}\n", "dev.csv": SCORES}

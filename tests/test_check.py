@@ -7,6 +7,7 @@ import json
 import random
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,20 @@ def test_a_missing_file_does_not_hide_the_faults_of_other_tasks(tmp_path: Path) 
     assert [one.severity for one in found] == sorted((one.severity for one in found), key="error warning note".find)
 
 
+@pytest.mark.parametrize("phase", [{"fit": "logistic"}, {"loss": "supervised_contrastive"}])
+def test_phases_of_tasks_whose_rows_cannot_be_read_are_no_fault_of_their_own(
+    tmp_path: Path, phase: dict[str, str]
+) -> None:
+    found = find(tmp_path, {"lost": {"kind": "classification", "train": "lost.csv"}}, phases=[phase])
+    assert [one.path for one in serious(found)] == ["tasks.lost.train"]
+
+
+def test_a_file_that_is_not_there_is_told_from_one_of_nearly_the_same_name(tmp_path: Path) -> None:
+    write_both(tmp_path, rows(60, "t"))
+    found = find(tmp_path, {"mood": {**MOOD, "train": "trian.csv"}})
+    assert has(found, "error", "tasks.mood.train", "there is no such file; did you mean 'train.csv'?")
+
+
 def test_all_missing_columns_are_named_with_the_nearest(tmp_path: Path) -> None:
     write_both(tmp_path, rows(60, "t"), header=("txt", "labell"))
     found = find(tmp_path, {"mood": MOOD})
@@ -184,6 +199,25 @@ def test_labels_that_look_alike_are_named(tmp_path: Path, label: str, words: str
     assert has(find(tmp_path, {"mood": MOOD}), "warning", "tasks.mood.train", "line 62", "look alike", words)
 
 
+def test_the_remedy_for_labels_that_look_alike_can_be_pasted_into_the_config(tmp_path: Path) -> None:
+    slips = [("secret a", "Urgent"), ("secret b", "Urgent"), ("secret c", "ca lm")]
+    write_both(tmp_path, [*rows(60, "t"), *slips])
+    remedies = {one.remedy for one in find(tmp_path, {"mood": MOOD}) if "look alike" in one.message}
+    (remedy,) = remedies
+    key = tomllib.loads(remedy.partition("say so: ")[2])
+    assert key == {"map": {"Urgent": "urgent", "ca lm": "calm"}}
+    assert not any("look alike" in one.message for one in find(tmp_path, {"mood": {**MOOD, **key}}))
+
+
+def test_kinds_that_map_no_labels_are_told_to_write_them_in_one_way(tmp_path: Path) -> None:
+    lines = [{"text": "secret", "spans": [[0, 6, label]]} for label in (*["organ"] * 20, "Organ")]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = find(tmp_path, {"m": {"kind": "spans", "train": "m.jsonl"}})
+    assert {one.remedy for one in found if "look alike" in one.message} == {
+        "if they are the same, write them in one way"
+    }
+
+
 def test_labels_that_are_meant_to_differ_are_left_alone(tmp_path: Path) -> None:
     labels = ["level1"] * 20 + ["level2", "-1"] + ["1"] * 20 + ["warm"] * 10 + ["ward"] * 10
     write_both(tmp_path, rows(310, "t", labels), rows(310, "d", labels))
@@ -194,7 +228,7 @@ def test_numbers_written_in_two_ways_and_blanks_at_the_ends_are_noticed(tmp_path
     write_both(tmp_path, rows(90, "t", ("0", "1", "1.0")), rows(40, "d", ("0", "1", "1 ")))
     found = find(tmp_path, {"mood": MOOD})
     assert has(found, "warning", "tasks.mood.train", "'1' (30 rows) and '1.0' (30 rows)")
-    assert has(found, "note", "tasks.mood.dev", "13 answers have blanks at their ends")
+    assert has(found, "note", "tasks.mood.dev", "blanks at the ends of 13 answers are ignored")
 
 
 def test_empty_texts_are_counted_with_at_most_five_lines(tmp_path: Path) -> None:

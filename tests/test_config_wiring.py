@@ -14,7 +14,7 @@ from weft.conditioning import Conditioning, task_key
 from weft.conditioning.combined import Combined
 from weft.conditioning.lora import Lora
 from weft.conditioning.task_input import TaskInput
-from weft.config.document import data_folder, parse_experiment
+from weft.config.document import data_folder, parse_experiment, read_document
 from weft.config.override import apply_override
 from weft.data.records import Input
 from weft.encoder.config import EncoderConfig
@@ -83,6 +83,25 @@ def test_overrides_apply_in_order_and_make_tables_that_are_not_there() -> None:
     assert (experiment.encoder.train_layers, experiment.seed) == (0, 99)
     task = experiment.tasks["x"].to_dict()
     assert (task["labels"], task["text"]) == (["a", "b"], "message")
+
+
+def test_an_override_of_a_task_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(ConfigError, match=r"^--set tasks.y: there is no such task, but: x$"):
+        parse_experiment(PLAIN, ["tasks.y.label=answer"])
+    with pytest.raises(ConfigError, match=r"--set tasks.topc: .*did you mean 'topic'\?"):
+        parse_experiment({"tasks": {"topic": PLAIN["tasks"]["x"]}}, ["tasks.topc.label=answer"])
+    added = parse_experiment(PLAIN, ["tasks.y.label=answer", "tasks.y.kind=classification"])
+    assert list(added.tasks) == ["x", "y"]
+
+
+@pytest.mark.parametrize("content", [b"text,label\nsecret,a\n", b"\xff\xfe\x00", b"a = 1\n\xe4"])
+def test_a_file_of_rows_or_bytes_is_no_config(tmp_path: Path, content: bytes) -> None:
+    for name, said in (("rows.csv", "holds rows and is no config; draft one from it with: weft init"), ("x.toml", "")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError) as caught:
+            read_document(tmp_path / name)
+        assert said in str(caught.value)
+        assert "codec" not in str(caught.value)
 
 
 def test_a_kind_that_is_given_by_name_takes_options() -> None:

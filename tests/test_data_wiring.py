@@ -518,7 +518,7 @@ def test_a_rare_label_that_is_another_with_a_slip_is_told(tmp_path: Path, slip: 
     labels = ["urgent"] * 20 + ["calm"] * 20 + [slip] * 2
     write_csv(tmp_path / "rows.csv", [(f"text {number}", label) for number, label in enumerate(labels)])
     said = findings(tmp_path, tasks={"t": {**PLAIN, "dev": "rows.csv"}})
-    pair = f"labels that look alike: '{slip}' (2 rows) and 'urgent' (20 rows); are they the same?"
+    pair = f"labels that look alike: '{slip}' (2 rows) and 'urgent' (20 rows)"
     assert [one for one in said if "look alike" in one][:1] == [f"tasks.t.train: rows.csv, line 42: {pair}"]
 
 

@@ -328,6 +328,7 @@ def test_a_folder_stands_for_its_files_and_names_the_config(tmp_path: Path) -> N
     for number, name in enumerate(("train", "dev", "eval")):
         write_csv(tmp_path / "mood" / f"{name}.csv", ("text", "label"), labelled(40, start=1000 * number))
     (tmp_path / "mood" / "notes.txt").write_text("not rows")
+    (tmp_path / "mood" / ".~lock.csv").write_text("of a program that has the file open")
     found = draft([tmp_path / "mood"], Hints())
     assert found.name == "mood"
     assert {split: path.stem for split, path in found.tasks[0].files.items()} == {

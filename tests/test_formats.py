@@ -100,6 +100,26 @@ def test_what_is_written_in_a_format_is_read_back_from_it(tmp_path: Path, suffix
     assert written(tmp_path / f"out{suffix}", rows) == rows
 
 
+@pytest.mark.parametrize("suffix", [suffix for suffix in WRITABLE if FORMATS[suffix].tabular])
+def test_a_table_without_rows_has_a_header_that_is_asked_for_when_all_rows_have_been_seen(
+    tmp_path: Path, suffix: str
+) -> None:
+    seen: list[str] = []
+
+    def rows() -> Iterator[dict[str, str]]:
+        seen.extend(["text", "start"])
+        yield from ()
+
+    path = tmp_path / f"out{suffix}"
+    assert write_rows(path, rows(), header=lambda: seen) == 0
+    if suffix == ".parquet":
+        assert (pq.read_table(path).column_names, list(read_rows(path))) == (["text", "start"], [])
+    else:
+        assert path.read_text(encoding="utf-8").split() == (["text,start"] if suffix == ".csv" else ["text", "start"])
+    write_rows(path, [{"a": "b"}], header=lambda: seen)
+    assert [row.columns for row in read_rows(path)] == [{"a": "b"}]
+
+
 @pytest.mark.parametrize("suffix", WRITABLE)
 def test_no_rows_are_a_file_without_rows(tmp_path: Path, suffix: str) -> None:
     assert written(tmp_path / f"out{suffix}", []) == []

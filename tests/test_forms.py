@@ -142,6 +142,30 @@ def test_long_says_whose_a_span_is_where_several_tasks_mark_some(
         assert len([row for row in found if row["task"] == task]) == len(spans(rows, task))
 
 
+def test_long_has_its_columns_also_where_no_text_has_a_span(run_weft: RunWeft, folder: Path, source: Path) -> None:
+    output, asked = source.with_name("out.csv"), ("--long", "--task", "names", "--task", "size")
+    given = ("predict", folder, "--input", source, "--output", output, *asked, "--threshold", "names=1")
+    code, _, err = run_weft(*given)
+    assert code == 0, err
+    assert "0 rows →" in err
+    header = "id,input.text,size,size_score,truncated,empty,start,end,text,label,score"
+    assert output.read_text(encoding="utf-8").splitlines() == [header]
+    code, _, err = run_weft(*given, "--columns", "label,id")
+    assert code == 0, err
+    assert output.read_text(encoding="utf-8").splitlines() == ["label,id"]
+    code, _, err = run_weft(*given, "--columns", "label,ix")
+    assert code == 1
+    assert "there is no column 'ix' to write" in err
+
+
+def test_a_table_has_the_columns_of_conll_words_once(run_weft: RunWeft, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.conll").write_text("the DT O\nfox NN B-animal\n\n", encoding="utf-8")
+    output = tmp_path / "out.csv"
+    code, _, err = run_weft("predict", folder, "--input", tmp_path / "in.conll", "--output", output, "--task", "names")
+    assert code == 0, err
+    assert list(table(output)[0]) == ["tokens", "tags", "column2", "names", "truncated", "empty"]
+
+
 def test_long_needs_a_task_that_marks_something(run_weft: RunWeft, folder: Path, source: Path) -> None:
     code, out, err = run_weft("predict", folder, "--input", source, "--long", "--task", "size")
     assert (code, out) == (1, "")

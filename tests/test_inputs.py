@@ -270,15 +270,15 @@ def test_evaluate_leaves_out_a_task_whose_columns_a_file_lacks_and_says_so(
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("same", "rows.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text, fox"),
-        ("size", "rows.csv: task 'size' has its answers in the column 'size'; its columns are: text, fox"),
+        ("same", "rows.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text, fox, mine"),
+        ("size", "rows.csv: task 'size' has its answers in the column 'size'; its columns are: text, fox, mine"),
     ],
 )
 def test_evaluate_refuses_a_file_without_the_columns_of_a_task_that_was_named(
     run_weft: Run, folder: Path, tmp_path: Path, task: str, message: str
 ) -> None:
     source = tmp_path / "rows.csv"
-    source.write_text("text,fox\nthe quick fox,yes\n", encoding="utf-8")
+    source.write_text("text,fox,mine\nthe quick fox,yes,1\n", encoding="utf-8")
     code, out, err = run_weft("evaluate", folder, "--data", source, "--task", "fox", "--task", task)
     assert (code, out) == (1, "")
     assert message in " ".join(err.split())

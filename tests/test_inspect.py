@@ -691,6 +691,21 @@ def test_the_model_inspects_texts_and_pairs(folders: tuple[Path, Path], labelled
         model.inspect(TEXT, task="sise")
 
 
+def test_the_only_task_need_not_be_named_and_of_several_all_are(
+    folders: tuple[Path, Path], run: Run, plain: Network, tmp_path: Path
+) -> None:
+    alone = Network(plain.encoder, plain.tokenizer, {"size": plain.tasks["size"]}, {"size": plain.targets["size"]})
+    save_network(alone, tmp_path / "alone")
+    code, out, err = run(tmp_path / "alone", "--text", TEXT)
+    assert code == 0, err
+    assert out.startswith("size ")
+    code, _, err = run(folders[0], "--text", TEXT)
+    assert code == 2
+    assert f"has several tasks; name one with --task: {', '.join(plain.tasks)}" in " ".join(
+        err.replace("│", " ").split()
+    )
+
+
 def test_the_command_shows_a_text_and_writes_a_page(folders: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     page = tmp_path / "new" / "page.html"
     code, out, err = run(

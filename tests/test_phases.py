@@ -247,17 +247,29 @@ def test_the_probe_is_a_logistic_regression_on_the_encoder_as_it_was_loaded(
     assert "probe" in dropping.report("probed")["tasks"]["t"]["result"]["baselines"]
 
 
+@pytest.mark.parametrize("loss", ["mse", "pearson"])
 @pytest.mark.parametrize("output", ["sigmoid", "cosine", "linear"])
-def test_the_probe_of_a_score_is_linear_whatever_the_task_makes_of_it(dropping: Place, output: str) -> None:
+def test_the_probe_of_a_score_is_linear_whatever_the_task_makes_of_it(dropping: Place, output: str, loss: str) -> None:
     task = alike(dropping)
     own = {} if output == "cosine" else {"head": HEAD}
-    options = {"train": task["train"], "test": task["dev"], "output": output}
+    options = {"train": task["train"], "test": task["dev"], "output": output, "loss": loss}
     tasks = {"near": {"kind": "similarity", **options, **own}, "plain": {**task, "test": task["dev"]}}
-    dropping.train(tasks, f"score-{output}", training={"baselines": True})
-    found = dropping.report(f"score-{output}")["tasks"]
+    dropping.train(tasks, f"score-{output}-{loss}", training={"baselines": True})
+    found = dropping.report(f"score-{output}-{loss}")["tasks"]
     probe, plain = (found[name]["result"]["baselines"]["probe"] for name in ("near", "plain"))
     assert probe == pytest.approx(plain, abs=1e-6)
     assert probe["pearson"] > 0.1
+
+
+@pytest.mark.parametrize("output", ["sigmoid", "linear"])
+def test_a_head_that_learns_by_correlation_is_fitted_by_squares_and_answers_not_all_alike(
+    dropping: Place, output: str
+) -> None:
+    """A correlation has no gradient where all scores are the same, as they are where weights begin at zero."""
+    task = {**alike(dropping), "output": output, "loss": "pearson"}
+    dropping.train({"near": task}, f"fitted-{output}", phases=[{"fit": "logistic"}])
+    scores = dropping.report(f"fitted-{output}")["tasks"]["near"]["result"]["measures"]["scores"]
+    assert scores["pearson"] > 0.1
 
 
 def test_looking_at_what_the_encoder_knew_before_changes_no_run(dropping: Place) -> None:

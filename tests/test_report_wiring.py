@@ -516,7 +516,8 @@ def test_confidence_that_is_off_by_a_tenth_is_a_reason_for_caution(record: Recor
 @pytest.mark.parametrize(("majority", "beaten"), [(0.510, True), (0.6, False), (0.8, False)])
 def test_not_beating_the_commonest_answer_is_said(record: Record, majority: float, beaten: bool) -> None:
     record["tasks"]["mood"]["result"]["baselines"]["majority"]["f1_macro"] = majority
-    said = f"mood has not been shown to beat the majority class: 0.611 (0.511 to 0.711) against {majority:.3f}."
+    beat = "mood has not been shown to beat one and the same answer for all rows"
+    said = f"{beat}: 0.611 (0.511 to 0.711) against {majority:.3f}."
     assert (said not in verdict(record)) == beaten
 
 

@@ -587,7 +587,7 @@ def test_the_verdict_warns_of_what_a_number_alone_hides() -> None:
         "On rows not trained on, sure and chosen lie clearly above TF-IDF; weak is not"
     )
     assert verdict(record)[1:] == [
-        "weak has not been shown to beat the majority class: 0.300 (0.150 to 0.450) against 0.200.",
+        "weak has not been shown to beat one and the same answer for all rows: 0.300 (0.150 to 0.450) against 0.200.",
         "weak was measured on only 40 rows: its interval, 0.150 to 0.450, is wide.",
         "Confidence in sure is off by 0.140 on average: do not read it as a probability.",
         "chosen was measured on the dev rows that also chose the weights: expect less on new texts.",

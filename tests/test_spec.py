@@ -98,6 +98,11 @@ def test_a_kind_that_is_no_text_is_a_fault_like_any_other() -> None:
         parse(Drawing, {"shapes": {"a": {"kind": ["circle"]}}})
 
 
+def test_a_kind_that_is_not_given_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match=r"shapes.a: kind is missing; allowed: circle, square"):
+        parse(Drawing, {"shapes": {"a": {}}})
+
+
 def test_options_are_explained_by_the_texts_below_them_also_where_they_are_inherited() -> None:
     found = Training.explained()
     assert found["max_grad_norm"] == "Longest gradient of a step; 0 for no limit."

@@ -123,6 +123,8 @@ class Spec(BaseModel):
     @classmethod
     def _of_kind(cls, kind: Any) -> type[Self]:
         kinds = cls.kinds()
+        if kind is None:
+            raise _fault(f"kind is missing; allowed: {', '.join(kinds)}")
         if not isinstance(kind, str) or kind not in kinds:
             raise _fault(f"kind {describe(kind)} is not one of: {', '.join(kinds)}{nearest(kind, kinds)}")
         return kinds[kind]

@@ -26,5 +26,6 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
         for message, count in part.repairs.items():
             yield part.finding("note", f"{count:,} {message} (repair)")
         if part.padded:
-            message = f"{len(part.padded):,} answers have blanks at their ends, which are ignored"
+            one = len(part.padded) == 1
+            message = f"blanks at the ends of {len(part.padded):,} {'answer' if one else 'answers'} are ignored"
             yield part.finding("note", message, part.padded, part.column)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import combinations
 
 from weft.checks.findings import Finding, Part
@@ -13,8 +14,9 @@ from weft.checks.labels import LEARNABLE, has_labels, label_names
 from weft.data.redact import shown_label
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
+from weft.tasks.base.spellings import SpelledTask
+from weft.training.reading import count_rows
 
-_ONE_WAY = "if so, write them in one way"
 _SHOWN = 20  # pairs
 _LONGEST = 40  # characters of a label; what is longer may be a text
 _SHORTEST = 4  # characters of a word in which a slip can be told from another word
@@ -29,14 +31,26 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
     first = {label: row.line for row in reversed(part.rows) for label in target.labels_in(row.gold)}
     pairs = [*_pairs_written_alike(counts), *_pairs_with_a_slip(counts)]
     ordered = list(dict.fromkeys(tuple(sorted(pair, key=lambda label: (counts[label], label))) for pair in pairs))
+    remedy = _one_way(task, ordered[:_SHOWN], names)
     for pair in ordered[:_SHOWN]:
-        labels = " and ".join(f"{shown_label(label, names)} ({counts[label]:,} rows)" for label in pair)
-        yield part.finding(
-            "warning", f"labels that look alike: {labels}; are they the same?", [first[pair[0]]], remedy=_ONE_WAY
-        )
+        labels = " and ".join(f"{shown_label(label, names)} ({count_rows(range(counts[label]))})" for label in pair)
+        yield part.finding("warning", f"labels that look alike: {labels}", [first[pair[0]]], remedy=remedy)
     if rest := ordered[_SHOWN:]:
         message = f"… and {len(rest):,} more pairs of labels that look alike"
         yield part.finding("warning", message, [first[pair[0]] for pair in rest])
+
+
+def _one_way(task: Task, pairs: Iterable[tuple[str, ...]], names: Collection[str]) -> str:
+    """How the rarer label of each pair becomes the other: by the key `map` where the task has it and both are shown."""
+    shown = {rare: other for rare, other in pairs if all(repr(x) == shown_label(x, names) for x in (rare, other))}
+    if not isinstance(task, SpelledTask) or not shown:
+        return "if they are the same, write them in one way"
+    spellings = ", ".join(f"{_quoted(rare)} = {_quoted(shown.get(other, other))}" for rare, other in shown.items())
+    return f"if they are the same, write them in one way, or say so: map = {{ {spellings} }}"
+
+
+def _quoted(label: str) -> str:
+    return json.dumps(label, ensure_ascii=False)  # a key and a text of TOML
 
 
 def _pairs_written_alike(counts: Counter[str]) -> Iterator[tuple[str, str]]:

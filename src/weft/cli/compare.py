@@ -73,7 +73,8 @@ def compare(
     screen.print(comparison_table(found.record, screen.width))
     for sentence in found.sentences.values():
         screen.print(sentence, markup=False)
-    console.print(f"\ntables and page: [bold]{escape(str(found.folder))}[/] (open compare.html)", soft_wrap=True)
+    folder, page = (escape(str(path)) for path in (found.folder, found.folder / "compare.html"))
+    console.print(f"\ntables and page: [bold]{folder}[/] (open {page})", soft_wrap=True)
 
 
 def _write_config(grid: Path, name: str, overrides: Sequence[str], data: Path | None, output: Path | None) -> None:

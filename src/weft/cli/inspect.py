@@ -27,7 +27,7 @@ _MOST = 40  # spans in the table below a text
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `weft train` wrote.")],
-    task: Annotated[str, typer.Option("--task", "-t", help="The task to look at.")],
+    task: Annotated[str | None, typer.Option("--task", "-t", help="The task to look at; needed of several.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="One text.")] = None,
     text_pair: Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")] = None,
     input: Annotated[
@@ -61,6 +61,7 @@ def inspect(
     from weft.model.inputs import read_inputs
     from weft.model.inspect import check_layer
     from weft.model.inspect import inspect as look
+    from weft.model.model import load
     from weft.reports.inspect_page import render_attention
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
@@ -68,7 +69,8 @@ def inspect(
     if output:
         _check_page(output)
     folders = [model, beside] if beside else [model]
-    networks = [_load(folder, task) for folder in folders]
+    networks = [load(folder, device="cpu").network for folder in folders]
+    task = _choose(task, networks, folders)
     inputs = read_inputs(networks[0], [task], text=text, text_pair=text_pair, file=input, encoding=encoding)
     for network in networks:
         depth = network.encoder.config.num_hidden_layers
@@ -98,17 +100,21 @@ def _check_page(output: Path) -> None:
         raise ConfigError(f"--output {output} is a folder; name a file")
 
 
-def _load(folder: Path, task: str) -> Network:
+def _choose(task: str | None, networks: Sequence[Network], folders: Sequence[Path]) -> str:
+    """The task that all models have: the one asked for, or the only one of the first."""
     from weft.errors import ConfigError
     from weft.model.inputs import choose_tasks
-    from weft.model.model import load
 
-    network = load(folder, device="cpu").network
-    try:
-        choose_tasks(network, [task])
-    except ConfigError as error:
-        raise ConfigError(*(f"{folder}: {fault}" for fault in error.faults)) from None
-    return network
+    first = list(networks[0].tasks)
+    if task is None and len(first) > 1:
+        raise typer.BadParameter(f"{folders[0]} has several tasks; name one with --task: {', '.join(first)}")
+    chosen = task or first[0]
+    for network, folder in zip(networks, folders, strict=True):
+        try:
+            choose_tasks(network, [chosen])
+        except ConfigError as error:
+            raise ConfigError(*(f"{folder}: {fault}" for fault in error.faults)) from None
+    return chosen
 
 
 def _titles(folders: Sequence[Path]) -> list[str]:

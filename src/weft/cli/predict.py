@@ -144,8 +144,8 @@ def predict(
         ranked = ranked_rows(network, inputs, order, form, tally, limits)
         answers = highest_first(counting(ranked, None, "rows"))
     if output:
-        rows = write_rows(output, counting(answers, None, "rows"), excel)
-        console.print(f"{rows:,} rows → {output}", markup=False, soft_wrap=True)
+        rows = write_rows(output, counting(answers, None, "rows"), excel, form.header)
+        console.print(f"{rows:,} row{'' if rows == 1 else 's'} → {output}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)
     for sentence in (*form.notes(), *map(str, tally.warnings(network))):

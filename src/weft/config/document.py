@@ -14,7 +14,7 @@ from weft.config.override import apply_override
 from weft.data.formats import can_read
 from weft.data.tables import RowsInMemory, are_rows
 from weft.errors import ConfigError, RenamedKeysWarning
-from weft.spec import dotted, parse
+from weft.spec import dotted, nearest, parse
 
 _DEPTH = 32  # levels of tables and lists; ours have at most six
 _INTEGERS = range(-(2**63), 2**63)  # as TOML has them
@@ -34,7 +34,10 @@ def read_document(path: Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise ConfigError(f"{path} is a folder, but a config is a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        if can_read(path):
+            raise ConfigError(f"{path} holds rows and is no config; draft one from it with: weft init {path}") from None
+        problem = error if isinstance(error, tomllib.TOMLDecodeError) else "it is no text in UTF-8"
+        raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except ValueError:  # Python converts no number of thousands of digits
         raise ConfigError(f"{path} is not valid TOML: it holds a number of thousands of digits") from None
     except RecursionError:
@@ -91,8 +94,10 @@ def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
             "this is a grid of several configs, and no config; run: weft compare GRID, or write one of them with: "
             "weft compare GRID --use NAME --output CONFIG"
         )
+    written = document
     for override in overrides:
         document = apply_override(document, override)
+    _check_new_tasks(written.get("tasks"), document.get("tasks"))
     check_bounds(document)
     renamed: dict[str, str] = {}
     experiment = parse(Experiment, document, renamed)
@@ -102,6 +107,17 @@ def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
             f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 4
         )
     return experiment
+
+
+def _check_new_tasks(written: Any, changed: Any) -> None:
+    """Raise for tasks that --set alone speaks of without saying of what kind they are: their names are misspelt."""
+    if not isinstance(written, Mapping) or not isinstance(changed, Mapping):
+        return
+    added = {name: task for name, task in changed.items() if name not in written and isinstance(task, Mapping)}
+    lost = [name for name, task in added.items() if "kind" not in task]
+    known = ", ".join(written)
+    if faults := [f"--set tasks.{name}: there is no such task, but: {known}{nearest(name, written)}" for name in lost]:
+        raise ConfigError(*faults)
 
 
 def data_folder(home: Path, experiment: Experiment, override: str | os.PathLike[str] | None) -> Path:

@@ -90,5 +90,5 @@ def _complaint(tag: str, letter: str) -> str:
         return f"has {shown_value(tag)} for its tag; allowed: {_ALLOWED}. Are words and tags in each other's column?"
     return (
         f"has a tag with {tag[0]}-, which continues nothing; allowed: only after B- or I- of the same label. A span "
-        "that begins here needs B-"
+        "that begins here needs B-; repair = true of the task takes such tags for it"
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from weft.errors import DataError
+
+Header = Callable[[], Iterable[str]]  # the columns of a table that no row may bring, once all rows have been seen
 
 
 def check_header(names: Iterable[str], path: Path, line: int | None = None) -> list[str]:
@@ -17,6 +19,16 @@ def check_header(names: Iterable[str], path: Path, line: int | None = None) -> l
         if first.setdefault(name, number) != number:
             raise DataError(f"the header gives columns {first[name]} and {number} one name", file=path, line=line)
     return list(first)
+
+
+def under_one_name(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns without second names: in CoNLL files `column1` is also called `tokens`, and is one and the same."""
+    first: dict[int, str] = {}
+    return {
+        name: cell
+        for name, cell in columns.items()
+        if not isinstance(cell, list) or first.setdefault(id(cell), name) == name
+    }
 
 
 def flatten(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from weft.data.columns import Header
 from weft.data.opening import UTF8, open_text, read_lines, suffix_of
 from weft.errors import DataError
 
@@ -37,10 +38,10 @@ def read_conll(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str
             yield words[0][0], {name: [fields[at] for _, fields in words] for name, at in _UNIVERSAL_COLUMNS.items()}
 
 
-def write_conll(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_conll(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
     """A word per line with its tags behind it, a blank line after each sentence; texts without words are left out.
 
-    Rows are columns of equal length, the words first.
+    Rows are columns of equal length, the words first. There is no header.
     """
     with open_text(path) as file:
         for row in rows:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from weft.data.columns import check_header, flatten
+from weft.data.columns import Header, check_header, flatten
 from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
@@ -40,19 +40,19 @@ def read_tsv(path: Path, encoding: str = UTF8) -> Iterator[Cells]:
     return _under_header(records, path, "a field may hold neither tabs nor line ends")
 
 
-def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Every row under all columns that any row has, in the order they first appear."""
-    _write(path, rows, ",")
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
+    """Every row under all columns that any row has, in the order they first appear; where there is none, a header."""
+    _write(path, rows, header, ",")
 
 
-def write_excel_csv(path: Path, rows: Iterable[Mapping[str, Any]], separator: Excel) -> None:
+def write_excel_csv(path: Path, rows: Iterable[Mapping[str, Any]], separator: Excel, header: Header = tuple) -> None:
     """As `write_csv`, with the mark by which Excel knows UTF-8; with semicolons, fractions have a decimal comma."""
-    _write(path, rows, ";" if separator == "semicolon" else ",", "utf-8-sig", separator == "semicolon")
+    _write(path, rows, header, ";" if separator == "semicolon" else ",", "utf-8-sig", separator == "semicolon")
 
 
-def write_tsv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_tsv(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
     """As `write_csv`, with tabs."""
-    _write(path, rows, "\t")
+    _write(path, rows, header, "\t")
 
 
 def split_record(lines: Iterator[str], separator: str = ",") -> list[str]:
@@ -176,6 +176,7 @@ def _unquote(field: str) -> str:
 def _write(
     path: Path,
     rows: Iterable[Mapping[str, Any]],
+    header: Header,
     separator: str,
     encoding: str = UTF8,
     decimal_comma: bool = False,
@@ -189,6 +190,7 @@ def _write(
         for row in map(flatten, rows):
             columns.update(dict.fromkeys(row))
             waiting.write(json.dumps(row, default=str) + "\n")
+        columns = columns or dict.fromkeys(header())
         waiting.seek(0)
         writer = csv.DictWriter(file, list(columns), delimiter=separator, restval="")
         if columns:

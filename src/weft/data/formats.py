@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from weft.data.atomic import replacing
+from weft.data.columns import Header
 from weft.data.conll import SUFFIXES as CONLL
 from weft.data.conll import WRITTEN as CONLL_WRITTEN
 from weft.data.conll import read_conll, write_conll
@@ -22,7 +23,7 @@ from weft.data.json_list import read_json_list, write_json_list
 from weft.data.opening import COMPRESSED, UTF8, decode_lines, suffix_of
 from weft.data.parquet import read_parquet, write_parquet
 from weft.data.plain_text import read_plain_text
-from weft.data.redact import shown_columns, shown_value
+from weft.data.redact import nearest_name, shown_columns, shown_value
 from weft.data.unicode import holds_half_character
 from weft.errors import ConfigError, DataError
 
@@ -44,7 +45,7 @@ class Format:
     """How files of one suffix are read and written."""
 
     read: Callable[[Path, str], Iterator[tuple[int, dict[str, Any]]]]  # lines, and columns with their cells
-    write: Callable[[Path, Iterable[Mapping[str, Any]]], None] | None = None
+    write: Callable[[Path, Iterable[Mapping[str, Any]], Header], None] | None = None
     tabular: bool = False
     optional: bool = False
     text: bool = True  # whether it has an encoding, and may be compressed
@@ -61,6 +62,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(CONLL, Format(read_conll)),
     **dict.fromkeys(CONLL_WRITTEN, Format(read_conll, write_conll, shape="words")),
 }
+_SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")  # of which people know that they are tables
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(suffix for suffix, format in FORMATS.items() if format.write is not None)
 
@@ -73,9 +75,18 @@ def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Row]:
     if not format.text and encoding != UTF8:
         raise DataError(f"{suffix_of(path)} has no encoding to choose; leave {encoding!r} out", file=path)
     if not path.is_file():
-        raise DataError("this is a folder, not a file" if path.is_dir() else "there is no such file", file=path)
+        raise DataError("this is a folder, not a file" if path.is_dir() else _no_file(path), file=path)
     tabular, optional = format.tabular, format.optional
     return (Row(line, columns, tabular, optional) for line, columns in format.read(path, encoding))
+
+
+def _no_file(path: Path) -> str:
+    """That a file is not there, and the one beside it whose name is nearly the same."""
+    try:
+        beside = [file.name for file in path.parent.iterdir()]
+    except OSError:
+        beside = []
+    return f"there is no such file{nearest_name(path.name, beside)}"
 
 
 def can_read(path: Path) -> bool:
@@ -86,7 +97,8 @@ def can_read(path: Path) -> bool:
 def unknown_type(path: Path, what: str = "file", allowed: Iterable[str] = READABLE) -> str:
     """What is wrong with a file whose suffix says nothing."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == COMPRESSED else path.suffix
-    return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text"
+    save = "; save the sheet as CSV" if suffix.lower() in _SHEETS else ""
+    return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text{save}"
 
 
 def _known(path: Path) -> Format | None:
@@ -131,11 +143,13 @@ def shape_of(path: Path) -> TableShape:
     return FORMATS[suffix_of(path)].shape
 
 
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], excel: Excel | None = None) -> int:
+def write_rows(
+    path: Path, rows: Iterable[Mapping[str, Any]], excel: Excel | None = None, header: Header = tuple
+) -> int:
     """Write rows as the suffix says, and return how many; a table gets the columns of all of them.
 
-    For Excel, see `write_excel_csv`. In tables `{"a": {"b": 1}}` becomes the column `a.b`, and what is nested further
-    is JSON in a cell.
+    A table without rows gets those of `header`, so that whoever reads it finds them. For Excel, see `write_excel_csv`.
+    In tables `{"a": {"b": 1}}` becomes the column `a.b`, and what is nested further is JSON in a cell.
     """
     check_output(path, excel)
     write = FORMATS[suffix_of(path)].write
@@ -151,9 +165,9 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], excel: Excel | Non
     with replacing(path) as temporary:
         try:
             if excel is None:
-                write(temporary, counted())
+                write(temporary, counted(), header)
             else:
-                write_excel_csv(temporary, counted(), excel)
+                write_excel_csv(temporary, counted(), excel, header)
         except UnicodeEncodeError:
             raise DataError("a cell holds half a character (a lone surrogate), which no file can hold") from None
     return written

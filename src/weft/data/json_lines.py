@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from weft.data.columns import Header
 from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
@@ -29,7 +30,7 @@ def read_json_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dic
         yield number, value
 
 
-def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Each row as an object with its own keys; what JSON has no word for becomes text."""
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
+    """Each row as an object with its own keys; what JSON has no word for becomes text. No header."""
     with open_text(path) as file:
         file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)

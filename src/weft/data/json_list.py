@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from weft.data.columns import Header
 from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
@@ -32,8 +33,8 @@ def read_json_list(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict
         yield number, row
 
 
-def write_json_list(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The rows as a list, an object in every line; what JSON has no word for becomes text."""
+def write_json_list(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
+    """The rows as a list, an object in every line; what JSON has no word for becomes text. No header."""
     with open_text(path) as file:
         before = "[\n"
         for row in rows:

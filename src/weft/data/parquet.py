@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from weft.data.columns import check_header, flatten
+from weft.data.columns import Header, check_header, flatten
 from weft.data.opening import UTF8
 from weft.errors import DataError
 
@@ -38,8 +38,8 @@ def read_parquet(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[s
         ) from None
 
 
-def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Every row under all columns that any row has, in the order they first appear.
+def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], header: Header = tuple) -> None:
+    """Every row under all columns that any row has, in the order they first appear; without rows, the header's.
 
     A column has the type that holds all its values: whole numbers beside fractions are fractions. Values of types that
     none holds, such as numbers beside texts, are a DataError.
@@ -57,6 +57,7 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
                 schema = pa.unify_schemas([schema, table.schema], promote_options="permissive")
                 _put(table, waiting)
             waiting.seek(0)
+            schema = schema if len(schema) else pa.schema([(name, pa.null()) for name in header()])
             with pq.ParquetWriter(path, schema) as file:
                 for table in _taken(waiting):
                     file.write_table(_under(schema, table))

@@ -92,9 +92,10 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The files of a folder that can be read; notes in plain text only where there is nothing else."""
+    """The files of a folder that can be read, but no hidden ones; plain text only where there is nothing else."""
     try:
-        files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix.lower() in READABLE]
+        seen = [file for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
+        files = [file for file in seen if file.is_file() and file.suffix.lower() in READABLE]
     except OSError as error:
         raise DataError(f"this folder cannot be opened: {error.strerror}", file=folder) from None
     return [file for file in files if file.suffix.lower() != ".txt"] or files

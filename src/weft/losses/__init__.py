@@ -42,6 +42,7 @@ class Loss(Spec, root=True):
 
     target_types: ClassVar[tuple[TargetType, ...]]
     ordered: ClassVar[bool] = False  # whether the order of the labels matters
+    by_answer: ClassVar[bool] = True  # whether every answer counts by itself, so that a head can be fitted by it
     min_rows: ClassVar[int] = 1  # rows of a batch below which it is mostly noise
     reads: ClassVar[Reads] = "scores"  # what a head says, or what it reads: losses of the latter are for phases
 

@@ -24,6 +24,7 @@ class Pearson(Loss):
 
     kind: Literal["pearson"] = "pearson"
     target_types: ClassVar[tuple[TargetType, ...]] = ("score",)
+    by_answer: ClassVar[bool] = False  # scores that are all the same, as of a head of zeros, give no gradient
     min_rows: ClassVar[int] = 8
 
     def outputs(self, labels: int, target: TargetType = "score") -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.data.bio import OUTSIDE
+from weft.data.columns import under_one_name
 from weft.data.flat import flat_row
 from weft.data.formats import Row
 from weft.data.predictions import Prediction
@@ -36,9 +37,14 @@ class AnswerForm(ABC):
 
     def beside(self, row: Row, answers: Mapping[str, Any]) -> dict[str, Any]:
         """The row's own columns, then its answers."""
-        self.renamed.update(dict.fromkeys(name for name in row.columns if name in answers))
-        own = {f"input.{name}" if name in answers else name: cell for name, cell in row.columns.items()}
+        columns = under_one_name(row.columns)
+        self.renamed.update(dict.fromkeys(name for name in columns if name in answers))
+        own = {f"input.{name}" if name in answers else name: cell for name, cell in columns.items()}
         return {**own, **answers}
+
+    def header(self) -> Collection[str]:
+        """After the last row: the columns of a table in which no row is written; empty where each row writes one."""
+        return ()
 
     def missing(self) -> list[str]:
         """After the last row: the columns that were asked for and that no row had."""
@@ -91,10 +97,17 @@ class LongForm(FlatForm):
     """
 
     tasks: tuple[str, ...] = ()
+    seen: dict[str, None] = field(default_factory=dict, init=False)  # the columns of the first text
+
+    def header(self) -> Collection[str]:
+        return self.seen
 
     def rows(self, row: Row, asked: Mapping[str, Input], answer: Answer) -> Iterator[dict[str, Any]]:
         others = {name: found for name, found in answer.predictions.items() if name not in self.tasks}
         plain = with_flags(flat_row(others, self.scores, self.top), answer)
+        if not self.seen:
+            blank = dict.fromkeys((*(("task",) if len(self.tasks) > 1 else ()), *SPAN_COLUMNS))
+            self.seen.update(dict.fromkeys(self.beside(row, {**plain, **blank})))
         for name in self.tasks:
             whose = {"task": name} if len(self.tasks) > 1 else {}
             for span in answer.predictions[name].spans or ():
@@ -158,8 +171,12 @@ class ChosenColumns(AnswerForm):
             self.seen.update(written)
             yield {name: written.get(name) for name in self.columns}
 
+    def header(self) -> Collection[str]:
+        return self.columns
+
     def missing(self) -> list[str]:
-        return [name for name in self.columns if self.seen and name not in self.seen]
+        seen = self.seen or set(self.inner.header())
+        return [name for name in self.columns if seen and name not in seen]
 
     def notes(self) -> list[str]:
         return self.inner.notes()

@@ -25,6 +25,7 @@ class GoldRows:
     examples: dict[str, Sequence[Example]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     columns: dict[str, None] = field(default_factory=dict)  # of all rows, in order
+    tabular: bool = False  # whether a header names them
 
 
 def read_gold(
@@ -41,7 +42,8 @@ def read_gold(
     gold = _read_labelled(labelled, rows, source) if labelled else GoldRows()
     for name, format in raw.items():
         _read_raw(name, format, tasks[name], data, corpora, gold)
-    notes = left_out(gold.problems, gold.columns, tasks, source, refuse=all_needed or not gold.examples)
+    unserved = (gold.problems, gold.columns, tasks, source)
+    notes = left_out(*unserved, refuse=all_needed or not gold.examples, tabular=gold.tabular)
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
 
@@ -65,7 +67,7 @@ def _read_labelled(tasks: Mapping[str, Task], rows: Iterator[Row], source: Path)
     if faults:
         raise all_of(list(faults), source)
     problems += [_no_answers(name, tasks[name].gold_column(columns), columns) for name in able if not examples[name]]
-    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns)
+    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.tabular)
 
 
 def _read_row(task: Task, row: Row, source: Path) -> list[Example]:

@@ -78,7 +78,8 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
     if not fitting or (wanted and len(fitting) < len(chosen)):
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]
-        raise DataError(f"the task {', '.join(which)} reads {needed}, but received {'two' if pair else 'one'}")
+        who = f"the task {which[0]} reads" if len(which) == 1 else f"the tasks {', '.join(which)} read"
+        raise DataError(f"{who} {needed}, but received {'two' if pair else 'one'}")
     return fitting
 
 

@@ -120,8 +120,8 @@ def _cautions_of(task: TaskRecord) -> list[str]:
         sentences.append(f"{task.name} has no finite {task.chosen}: training may have diverged.")
     if task.majority is not None and task.against(task.majority) in ("unclear", "worse"):
         sentences.append(
-            f"{task.name} has not been shown to beat the majority class: {number(task.value)} ({interval}) against"
-            f" {number(task.majority)}."
+            f"{task.name} has not been shown to beat one and the same answer for all rows: {number(task.value)}"
+            f" ({interval}) against {number(task.majority)}."
         )
     if task.interval and task.interval[1] - task.interval[0] > WIDE:
         sentences.append(

@@ -362,8 +362,12 @@ class FittedRowTarget(FittedTarget):
         return list(self.tensor([example.gold for example in examples]).split(1))
 
     def answer_loss(self, loss: Loss) -> LossFunction | None:
-        """Every label counts as much as any other: a penalty on weights would else be paid by the rare ones."""
-        return self.row_loss(loss.balanced())
+        """Every label counts as much as any other: a penalty on weights would else be paid by the rare ones.
+
+        A loss of many answers at once has the kind's own default in its place.
+        """
+        own = loss if loss.by_answer else self.target.default_loss
+        return self.row_loss(own.balanced())
 
     def build_loss(self, loss: Loss) -> ScoresLoss:
         compute = self.row_loss(loss)

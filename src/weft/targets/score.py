@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_POINT = "; a decimal comma is not read, since in other places it parts thousands: write a point"
 
 
 def check_scale(scale: tuple[float, float] | None) -> None:
@@ -57,7 +60,8 @@ class ScoreTarget(Target):
         try:
             value = float(cell)
         except (TypeError, ValueError):
-            raise ValueError("a score must be a number") from None
+            comma = isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip())
+            raise ValueError(f"a score must be a number{_POINT if comma else ''}") from None
         if not math.isfinite(value):
             raise ValueError(f"a score must be a finite number; received {value}")
         if self.scale and not self.scale[0] <= value <= self.scale[1]:
