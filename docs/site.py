@@ -1,17 +1,54 @@
-"""A hook of the site's builder: pages ask nothing of third parties.
+"""Hooks of the site's builder: pages ask nothing of third parties, and links to files of the tree lead to copies.
 
-    pip install 'weft[docs]' && mkdocs build && python -m http.server --directory site
+    pip install 'weft[docs]' && mkdocs build --strict && python -m http.server --directory site
 
 The theme's search for pages without a server fetches a script from elsewhere; that line is taken out, so that search
-needs the small server above, and no internet.
+needs the small server above, and no internet. A page may link to a file beside `docs`, such as a recipe: the site gets
+a copy of it, under the path it has in the tree.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+_DOCS = Path(__file__).parent
 _ELSEWHERE = re.compile(r"<script src=\"https?://[^\"]+\"></script>")
+_LINK = re.compile(r"(?<=\]\()[^)\s#:]+")
+_OPTIONS = re.compile(r"<table>(?=\s*<thead>\s*<tr>\s*<th>option</th>)")
+
+
+def files_beside(markdown: str, page: str) -> Iterator[tuple[str, Path]]:
+    """The links of a page that lead to files outside `docs`, each with its path in the tree."""
+    for link in dict.fromkeys(_LINK.findall(markdown)):
+        file = (_DOCS / page).parent.joinpath(link).resolve()
+        if file.is_file() and not file.is_relative_to(_DOCS):
+            yield link, file.relative_to(_DOCS.parent)
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """All files of the site, with a copy of each that pages link to."""
+    from mkdocs.structure.files import File
+
+    pages = [(file.src_uri, file.content_string) for file in files.documentation_pages()]
+    linked = {path.as_posix(): path for page, text in pages for _, path in files_beside(text, page)}
+    for name, path in sorted(linked.items()):
+        files.append(File.generated(config, name, abs_src_path=str(_DOCS.parent / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """A page whose links to files outside `docs` lead to their copies."""
+    up = "../" * (len(PurePosixPath(page.file.src_uri).parts) - 1)
+    copies = {link: f"{up}{path.as_posix()}" for link, path in files_beside(markdown, page.file.src_uri)}
+    return _LINK.sub(lambda found: copies.get(found[0], found[0]), markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """A page whose tables of options are marked, so that narrow screens can show them row by row."""
+    return _OPTIONS.sub("<table data-options>", html)
 
 
 def on_post_page(output: str, **_: Any) -> str:

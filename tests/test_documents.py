@@ -203,7 +203,7 @@ def test_every_command_is_one_that_the_real_parser_takes(line: Line) -> None:
         "weft train one.toml two.toml",
         "weft embed minilm --input new.csv",
         "weft embed minilm --input new.csv --output v.npy --level paragraph",
-        "weft inspect triage --text x",
+        "weft inspect triage --txt x",
         "weft vocab texts.txt --size many --output vocab",
         "python benchmarks/encoder.py --runds 5",
         "python benchmarks/encoder.py --round 5",

@@ -202,6 +202,17 @@ def test_several_labels_in_a_cell_are_seen_by_what_parts_them(
     assert ("remove multilabel" in checked.text) == (separator != "|")
 
 
+def test_fractions_with_a_comma_are_no_labels_and_named_as_what_they_are(tmp_path: Path) -> None:
+    rows = [(text, label, ("1,5", "3,5", "1,25", "2")[n % 4]) for n, (text, label) in enumerate(labelled(40))]
+    path = write_csv(tmp_path / "rows.csv", ("text", "mood", "score"), rows)
+    assert list(tasks_of(path)) == ["mood"]
+    assert any(
+        "'score' (numbers with a decimal comma, which are not read" in one for one in draft([path], Hints()).remarks
+    )
+    codes = write_csv(tmp_path / "codes.csv", ("text", "codes"), labelled(40, ("1,3", "1", "3,4", "4,1,3")))
+    assert tasks_of(codes)["codes"]["multilabel"] is True
+
+
 def test_a_comma_inside_labels_that_never_mix_parts_nothing(tmp_path: Path) -> None:
     cities = ("Boston, MA", "Albany, NY", "Austin, TX")
     (task,) = tasks_of(write_csv(tmp_path / "m.csv", ("text", "place"), labelled(40, cities))).values()

@@ -16,9 +16,11 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import torch
@@ -33,7 +35,9 @@ from weft.tokenization.tokenizer import Tokenizer
 TOP = Path(__file__).parent.parent
 DOCS = TOP / "docs"
 NOTEBOOKS = sorted(TOP.glob("notebooks/*.ipynb"))
-PAGES = sorted([DOCS / "start.md", *DOCS.glob("jobs/*.md"), *DOCS.glob("coming_from/*.md"), *NOTEBOOKS])
+PAGES = sorted(
+    [DOCS / "start.md", DOCS / "python.md", *DOCS.glob("jobs/*.md"), *DOCS.glob("coming_from/*.md"), *NOTEBOOKS]
+)
 SHORTER = {'"seeds": 8': '"seeds": 2', '"epochs": 8': '"epochs": 1'}
 TOPICS = ("delivery", "billing", "returns")
 
@@ -84,7 +88,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder: Path, page: str) -> None:
     """The files of a user's own that pages speak of."""
     rows = [f"ticket {number} about {topic},{topic}" for number in range(12) for topic in TOPICS]
     for name, header in (
@@ -94,6 +98,11 @@ def write_files(folder: Path) -> None:
     ):
         (folder / name).write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     marked = [{"message": row, "spans": [[0, 6, "thing"]] if number % 2 else []} for number, row in enumerate(rows)]
+    urgency = "message,urgency\n" + "".join(
+        f"message {n} is {'urgent' if n % 2 else 'calm'},{n % 2}\n" for n in range(24)
+    )
+    for name in ("labelled.csv", "test.csv") if page == "python.md" else ():
+        (folder / name).write_text(urgency, encoding="utf-8")
     (folder / "marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked), encoding="utf-8")
 
 
@@ -112,9 +121,11 @@ def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_what_a_page_shows_works(page: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.name == "python.md":
+        pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(source, "packaged_folder", lambda: encoder)
-    write_files(tmp_path)
+    write_files(tmp_path, page.name)
     names: dict[str, object] = {}
     for block in blocks(page):
         if block.title:
@@ -155,3 +166,84 @@ def test_every_notebook_is_named_in_the_readme_and_on_the_site() -> None:
 def test_what_makes_notebooks_shorter_is_in_them() -> None:
     code = "".join(path.read_text(encoding="utf-8").replace('\\"', '"') for path in NOTEBOOKS)
     assert all(code.count(long) == 1 for long in SHORTER)
+
+
+# The site
+
+
+class _Links(HTMLParser):
+    """What a page links to and loads, and the places that links can lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.places: set[str] = {""}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.places |= {found[name] for name in ("id", "name") if name in found}
+        if "href" in found and tag == "a":
+            self.links.append(found["href"])
+        if "src" in found or tag == "link":
+            self.loaded.append(found.get("src") or found.get("href", ""))
+
+
+def read_links(page: Path) -> _Links:
+    found = _Links()
+    found.feed(page.read_text(encoding="utf-8"))
+    return found
+
+
+def dead_links(site: Path) -> list[str]:
+    """The links of all pages to pages, files and places that are not there, and all that is loaded from elsewhere."""
+    pages = {page.resolve(): read_links(page) for page in site.rglob("*.html") if page.name != "404.html"}
+    dead = []
+    for page, found in pages.items():
+        for link in {*found.links, *found.loaded}:
+            if "://" in link or link.startswith(("mailto:", "data:")):
+                dead += [f"{page.name} loads {link}"] if link in found.loaded else []
+                continue
+            name, _, place = link.partition("#")
+            target = page.parent.joinpath(unquote(name)).resolve() if name else page
+            if not target.is_file() or (target in pages and unquote(place) not in pages[target].places):
+                dead.append(f"{page.relative_to(site.resolve())}: {link}")
+    return sorted(dead)
+
+
+def test_every_link_of_the_built_site_leads_somewhere(tmp_path: Path) -> None:
+    build = pytest.importorskip("mkdocs.commands.build")
+    from mkdocs.config import load_config
+
+    config = load_config(str(DOCS.parent / "mkdocs.yml"), site_dir=str(tmp_path / "site"), strict=True)
+    build.build(config)
+    assert dead_links(tmp_path / "site") == []
+    assert (tmp_path / "site" / "recipes" / "compare" / "together.toml").is_file()
+
+
+def test_dead_links_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><a href="#gone">x</a><a href="c.html">c</a>')
+    (tmp_path / "b.html").write_text(
+        '<h1 id="there">b</h1><a href="a.html"></a><script src="https://e.org/x.js"></script>'
+    )
+    assert dead_links(tmp_path) == ["a.html: #gone", "a.html: c.html", "b.html loads https://e.org/x.js"]
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_of_a_page_lead_to_files_and_to_headings_that_are_there(page: Path) -> None:
+    """Also where the site cannot be built. Folders are no pages: a site has none to show."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        name, _, place = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), link
+        assert not place or place in headings(target), link
+
+
+def headings(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    plain = (re.sub(r"[^\w\s-]", "", title).strip().lower() for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE))
+    return {re.sub(r"[-\s]+", "-", title) for title in plain}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weft.data.cells import has_decimal_comma
 from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_id, words_of
 
@@ -48,6 +49,8 @@ def look_of(column: SampledColumn) -> Appearance:
         return Appearance("idle", "an id, by its name")
     if column.different == 1:
         return Appearance("idle", "the same in every row")
+    if _has_decimal_commas(column):
+        return Appearance("idle", "numbers with a decimal comma, which are not read; save them with a point")
     if _is_json(column):
         return Appearance("idle", "lists written as JSON in a cell; as lists, weft reads them from .jsonl or .parquet")
     return _look_of_values(column)
@@ -106,6 +109,13 @@ def _counts_up(numbers: list[float]) -> bool:
 def _is_json(column: SampledColumn) -> bool:
     """Whether the cells are texts that spell lists or objects."""
     return all(isinstance(cell, str) and cell.strip()[:1] in ("[", "{") and _parses(cell) for cell in column.filled)
+
+
+def _has_decimal_commas(column: SampledColumn) -> bool:
+    """Whether the cells are numbers, and at least half of them fractions with a comma; of labels, some are three."""
+    fractions = sum(map(has_decimal_comma, column.filled))
+    numbers = sum(isinstance(cell, str) and cell.strip().lstrip("+-").isdecimal() for cell in column.filled)
+    return 2 * fractions >= len(column.filled) == fractions + numbers
 
 
 def _parses(cell: str) -> bool:

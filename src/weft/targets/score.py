@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from weft.baselines.majority import mean_scores
 from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
-from weft.data.cells import is_blank
+from weft.data.cells import has_decimal_comma, is_blank
 from weft.data.predictions import Prediction, ScorePrediction
 from weft.data.records import Example, Gold, Input
 from weft.errors import ConfigError
@@ -25,7 +24,6 @@ from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pairs
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _POINT = "; a decimal comma is not read, since in other places it parts thousands: write a point"
 
 
@@ -60,8 +58,7 @@ class ScoreTarget(Target):
         try:
             value = float(cell)
         except (TypeError, ValueError):
-            comma = isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip())
-            raise ValueError(f"a score must be a number{_POINT if comma else ''}") from None
+            raise ValueError(f"a score must be a number{_POINT if has_decimal_comma(cell) else ''}") from None
         if not math.isfinite(value):
             raise ValueError(f"a score must be a finite number; received {value}")
         if self.scale and not self.scale[0] <= value <= self.scale[1]:
