@@ -1,6 +1,8 @@
 """How many tokens a text becomes with word pieces that were joined by count and by likelihood.
 
-python benchmarks/word_pieces.py --data FOLDER    # which holds sotu and wikitext, each with train.txt and valid.txt
+    python benchmarks/word_pieces.py --data ../shared/data
+
+The folder holds sotu and wikitext, each with train.txt and valid.txt.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from weft.corpus.vocabulary_stats import measure
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sets", nargs="+", default=["sotu", "wikitext"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 2000, 4000, 8000])
     options = parser.parse_args()
