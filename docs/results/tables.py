@@ -43,7 +43,7 @@ LEFT_OUT = """\
   them](../inspect.md)).
 - **Curves of interference and repair** (Ogada): a comparison keeps scores, not curves; each run's report.html has
   them.
-- **Fifteen of the eighteen rows** of TEA-BERT's table that differ in weight decay: one method's three stand for
+- **Nine of the eighteen rows** of TEA-BERT's table, which differ in weight decay alone: one method's three stand for
   all; with all, Holm over 54 comparisons would need twelve seeds of each.
 - **Tags on nested entities**: a grid measures each variant by its own task, and the gold of tags loses what
   overlaps, so tags would be held against easier answers; the same goes for flat spans. `benchmarks/nested.py` holds
