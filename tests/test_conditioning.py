@@ -54,6 +54,7 @@ BLUEPRINT = NetworkShape(
     labels={name: target.labels for name, target in TARGETS.items() if name != "m"},
     label_losses={name: target.label_loss for name, target in TARGETS.items()},
     siamese=frozenset({"pair"}),
+    compared=frozenset({"pair"}),
 )
 ROWS = [[1, 2, 3], [4, 5, 6, 7], [8], [9, 10, 11]]
 BOTH = {"kind": "combined", "methods": ["label_attention", "task_qkv"]}

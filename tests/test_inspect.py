@@ -52,6 +52,7 @@ TASKS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "tail": ({"kind": "classification", "truncation": "head_tail", "max_length": 9}, ["no", "yes"]),
     "same": ({"kind": "pair_classification"}, ["no", "yes"]),
     "apart": ({"kind": "pair_classification", "encode": "siamese"}, ["no", "yes"]),
+    "both": ({"kind": "pair_classification", "encode": "both"}, ["no", "yes"]),
     "alike": ({"kind": "similarity"}, [0.0, 5.0]),
 }
 SPANS = [((0, 1, "PER"), (0, 1, "LOC"))]
@@ -270,6 +271,19 @@ def test_a_cross_pair_is_one_row_and_a_siamese_pair_two(plain: Network) -> None:
     assert [len(row.texts) for row in siamese.rows] == [1, 1]
     assert written(cross) == written(siamese) == " ".join(PAIR).split()
     assert [row.texts[0].text for row in siamese.rows] == list(PAIR)  # although packed by length
+
+
+def test_a_pair_that_is_read_both_ways_has_a_row_of_both_texts_and_one_of_each(plain: Network) -> None:
+    found = inspect(plain, "both", PAIR)
+    assert [[text.text for text in row.texts] for row in found.rows] == [list(PAIR), [PAIR[0]], [PAIR[1]]]
+    assert written(found) == " ".join(PAIR * 2).split()
+    drops = [word.left_out for word in found.words]
+    half = len(drops) // 2
+    assert drops[:half] == drops[half:]  # the same words, left out of the same text
+    assert len(set(drops[:half])) == half
+    page = render_attention([[found]], ["m"])
+    assert "Both texts: " in page
+    assert page.count("Second text by itself") > 1
 
 
 def test_heads_are_joined_in_no_way_that_nobody_knows(plain: Network) -> None:

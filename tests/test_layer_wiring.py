@@ -15,7 +15,7 @@ from weft.conditioning.combined import CombinedConditioner
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner, Readout
 from weft.encoder.config import EncoderConfig
-from weft.layers.features import CosineFeatures, SiameseFeatures, TextFeatures
+from weft.layers.features import BothFeatures, CosineFeatures, SiameseFeatures, TextFeatures
 from weft.layers.pairs import pair_features, scaled
 from weft.layers.relations import RelationFeatures
 from weft.layers.spans import SpanFeatures
@@ -47,6 +47,17 @@ def test_the_two_texts_of_a_pair_are_neighbouring_rows() -> None:
     torch.testing.assert_close(cosine, ((u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))).unsqueeze(1))
     torch.testing.assert_close(TextFeatures(MeanOfTokens())(states), vectors)
     torch.testing.assert_close((u * v).mean(1, keepdim=True), cosine)  # so a siamese head can say the cosine
+
+
+def test_a_pair_that_is_read_both_ways_is_three_rows_both_texts_and_then_each() -> None:
+    states = random_states(3, 1, 2, 5, 1, 4)
+    together, u, v = (TextFeatures(MeanOfTokens())(states)[start::3] for start in range(3))
+    read = BothFeatures(MeanOfTokens(), ["product", "v"])
+    torch.testing.assert_close(read(states), torch.cat([together, u * v, v], 1))
+    direction = read.direction(WIDTH)
+    assert direction is not None
+    torch.testing.assert_close(read(states) @ direction, torch.cosine_similarity(u, v))
+    assert BothFeatures(MeanOfTokens(), ["v"]).direction(WIDTH) is None
 
 
 def test_vectors_are_scaled_to_a_mean_square_of_one_and_nothing_stays_nothing() -> None:
@@ -220,7 +231,7 @@ def test_each_task_has_as_many_layers_on_top_as_it_asks_for() -> None:
 def test_the_label_loss_is_left_out_where_a_head_reads_two_texts_or_its_weight_is_zero() -> None:
     labels = {"a": ("x", "y"), "b": ("x", "y", "z")}
     losses = dict.fromkeys(labels, Tensor.sum)
-    conditioner = build({"kind": "label_attention"}, labels=labels, label_losses=losses, siamese=frozenset("a"))
+    conditioner = build({"kind": "label_attention"}, labels=labels, label_losses=losses, compared=frozenset("a"))
     head = nn.Linear(48, 3)
     assert conditioner.extra_loss("a", head) is None
     assert conditioner.extra_loss("b", head) is not None

@@ -40,6 +40,7 @@ class NetworkShape:
     label_losses: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
     """For the same tasks: the loss of calling each label itself, from a head's scores of all of them, (L, O)."""
     siamese: frozenset[str] = frozenset()  # tasks whose two texts are rows of their own
+    compared: frozenset[str] = frozenset()  # tasks whose heads read a comparison of two texts, not a vector alone
 
 
 class Conditioning(Spec, root=True):

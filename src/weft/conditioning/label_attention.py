@@ -59,7 +59,7 @@ class LabelAttention(Conditioning):
         if unknown:
             message = f"no task has the label {', '.join(unknown)}; write TASK.LABEL"
             raise ConfigError(Fault("conditioning.keywords", message))
-        losses = {task: loss for task, loss in shape.label_losses.items() if self.weight and task not in shape.siamese}
+        losses = {task: loss for task, loss in shape.label_losses.items() if self.weight and task not in shape.compared}
         return LabelConditioner(
             labels={
                 task: nn.Parameter(torch.randn(len(names), shape.config.hidden_size) * shape.config.initializer_range)
@@ -118,7 +118,7 @@ class LabelConditioner(Conditioner):
     def extra_loss(self, task: str, head: Callable[[Tensor], Tensor]) -> Tensor | None:
         """λ times the mean or sum over labels of the loss of calling label i's embedding label i.
 
-        A siamese head reads features of two texts, which a label's embedding is not; there the loss is left out.
+        A head that compares two texts reads features of both, which a label's embedding is not; there it is left out.
         """
         if task not in self.losses:
             return None

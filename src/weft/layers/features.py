@@ -62,6 +62,20 @@ class SiameseFeatures(TextFeatures):
         return torch.cat([torch.full((width,), float(name == "product") / width) for name in self.features])
 
 
+class BothFeatures(SiameseFeatures):
+    """Of pairs that are three rows, both texts in one and then each by itself: the first's vector, and the features of
+    the other two."""
+
+    def forward(self, states: States) -> Tensor:
+        together, u, v = TextFeatures.forward(self, states).unflatten(0, (-1, 3)).unbind(1)
+        return torch.cat([together, pair_features(u, v, self.features)], 1)
+
+    def direction(self, width: int) -> Tensor | None:
+        """The cosine of the two texts."""
+        apart = super().direction(width)
+        return None if apart is None else torch.cat([torch.zeros(width), apart])
+
+
 class CosineFeatures(TextFeatures):
     """The cosine of pairs laid out as in `SiameseFeatures`, one number each."""
 

@@ -23,7 +23,7 @@ from weft.encoder.conditioner import Conditioner, Readout
 from weft.errors import ConfigError
 from weft.model.inputs import choose_tasks
 from weft.model.inspection import Heads, Inspection, ReadRow, ReadText, Stretch, Word
-from weft.model.leave_out import LeftOut, leave_out
+from weft.model.leave_out import LeftOut, PlacedWord, leave_out
 from weft.model.network import Network
 from weft.tensors import Batch, FirstTokenAttention, Scores, States
 from weft.tokenization.examples import TokenizedExample
@@ -85,6 +85,11 @@ class _InspectedRow:
     attribution: TokenNumbers  # (S,) gradient × input
     winning_label: NDArray[np.int64] | None  # (S, N)
     windows: int = 1
+    first: int = 0  # the number of its first text among those of the example
+
+    def placed(self) -> Iterator[PlacedWord]:
+        """Of each word the number of its text among all texts of the example, and its characters."""
+        return ((self.first + word.text, word.start, word.end) for word in self.words)
 
     def absolute(self) -> float:
         """The sum of the absolute attributions of words and special tokens, before they are made shares."""
@@ -156,7 +161,7 @@ def inspect(
             (gradient,) = torch.autograd.grad(score, run.embedded)
         attribution = (gradient * run.embedded.detach()).float().sum(1).cpu().numpy()
         rows = _rows(network, task, tokenized_example, run, attribution, heads)
-        words = [word for number, row in enumerate(rows) for word in _numbered(row.words, number)]
+        words = [word for row in rows for word in row.placed()]
         left_out = leave_out(network, task, input, words) if leave_words_out else LeftOut.nothing(len(words))
     labels = target.row_labels if run.shown.winning_label is not None else None
     total = sum(row.absolute() for row in rows) or 1.0
@@ -220,7 +225,9 @@ def _rows(
         assert [len(window.row) for window in windows] == sizes
         joined = join_windows(full[0], windows, [attention[cut] for cut in cuts], [attribution[cut] for cut in cuts])
         return [_InspectedRow(full[0], full[0], texts, whole_words(full[0], texts), *joined, None, len(sizes))]
-    own = [texts] if len(sizes) == 1 else [(text,) for text in texts]
+    together: list[tuple[int, Texts]] = [(0, texts)]
+    apart: list[tuple[int, Texts]] = [(number, (text,)) for number, text in enumerate(texts)]
+    own = {1: together, 2: apart, 3: together + apart}[len(sizes)]
     return [
         _InspectedRow(
             row,
@@ -230,14 +237,10 @@ def _rows(
             attention[cut],
             attribution[cut],
             None if winning is None else winning[cut],
+            first=first,
         )
-        for row, whole, parts, cut in zip(tokenized_example.rows, full, own, cuts, strict=True)
+        for row, whole, (first, parts), cut in zip(tokenized_example.rows, full, own, cuts, strict=True)
     ]
-
-
-def _numbered(words: Sequence[TextWord], row: int) -> Iterator[tuple[int, int, int]]:
-    """Of each word the number of its text among all texts of the example, and its characters."""
-    return ((max(row, word.text), word.start, word.end) for word in words)
 
 
 def join_heads(weights: Tensor, heads: Heads, batch: Batch) -> Tensor:

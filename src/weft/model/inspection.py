@@ -92,7 +92,8 @@ class ReadRow:
 
 @dataclass(frozen=True)
 class Inspection:
-    """An answer and what was looked at on the way. A siamese pair has two rows, everything else one.
+    """An answer and what was looked at on the way. A siamese pair has two rows, everything else one;
+    a pair that is read both ways has three, both texts and then each by itself.
 
     The absolute attributions of all words and special tokens, over all rows, add up to 1 (or are all 0).
     """

@@ -187,6 +187,7 @@ def network_shape(
         labels={name: target.row_labels for name, target in targets.items() if target.row_labels},
         label_losses={name: target.label_loss for name, target in targets.items() if target.row_labels},
         siamese=frozenset(name for name, task in tasks.items() if task.siamese),
+        compared=frozenset(name for name, task in tasks.items() if task.compares),
     )
 
 

@@ -201,7 +201,10 @@ def answer_rows(
 
 def passes_note(network: Network, inputs: Inputs) -> str | None:
     """A sentence where tasks with the same columns still need a pass of the encoder each; None where they do not."""
-    keys = {name: (network.conditioner.encoder_key(name), network.tasks[name].siamese) for name in inputs.columns}
+    keys = {
+        name: (network.conditioner.encoder_key(name), network.tasks[name].siamese, network.tasks[name].compares)
+        for name in inputs.columns
+    }
     passes = len({(columns, keys[name]) for name, columns in inputs.columns.items()})
     if passes == len(set(inputs.columns.values())):
         return None

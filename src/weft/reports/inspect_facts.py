@@ -8,7 +8,7 @@ from weft.model.inspection import Inspection, ReadRow, Word
 from weft.reports.summary import listed
 
 CLEAR = 0.15  # share of a word's heads × sub-words from which the leading label has a marker
-NAMES = ("First text", "Second text")
+_NAMES = ("First text", "Second text")
 AGREES, CONTRADICTS = 0.6, 0.2  # rank correlations from which and below which two rankings do so
 
 
@@ -61,10 +61,20 @@ def about(inspection: Inspection) -> str:
     return f"for and against {named}, the likeliest span, which was not predicted" if named else "no words, no spans"
 
 
+def text_names(inspection: Inspection) -> tuple[str, ...]:
+    """What to call each text of all rows; a pair that is read both ways has each of its texts twice."""
+    return (*_NAMES, *(f"{name} by itself" for name in _NAMES)) if len(inspection.rows) == 3 else _NAMES
+
+
+def row_names(inspection: Inspection) -> tuple[str, ...]:
+    """What to call each row."""
+    return ("Both texts", *text_names(inspection)[2:]) if len(inspection.rows) == 3 else _NAMES
+
+
 def attention_facts(inspection: Inspection, scale: float) -> list[str]:
     facts = []
     for index, row in enumerate(inspection.rows):
-        which = f"{NAMES[index]}: " if len(inspection.rows) > 1 else ""
+        which = f"{row_names(inspection)[index]}: " if len(inspection.rows) > 1 else ""
         facts.append(f"{which}special tokens took {percent(row.special_attention)} of the attention.")
         facts += cut(row)
     if scale:

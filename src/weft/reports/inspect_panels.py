@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from weft.data.predictions import PredictedSpan, Prediction
 from weft.model.inspection import Inspection, ReadText, Word
 from weft.reports.inspect_facts import (
-    NAMES,
     about,
     asked,
     attention_facts,
@@ -21,6 +20,7 @@ from weft.reports.inspect_facts import (
     leave_out_facts,
     percent,
     strongest,
+    text_names,
 )
 from weft.reports.spans import Look, PaintedSpan, paint, table, visible
 from weft.reports.svg import clean
@@ -142,7 +142,7 @@ def _texts(inspection: Inspection, paint: Callable[[Word, str], str]) -> str:
     """The text or the two texts of an inspection, painted word by word."""
     texts = [text for row in inspection.rows for text in row.texts]
     return "".join(
-        (f'<p class="which">{NAMES[index]}</p>' if len(texts) > 1 else "")
+        (f'<p class="which">{text_names(inspection)[index]}</p>' if len(texts) > 1 else "")
         + f'<p class="text" dir="auto">{_paint(text, paint)}</p>'
         for index, text in enumerate(texts)
     )

@@ -320,7 +320,12 @@ class Task(TaskFiles, root=True):
 
     @property
     def siamese(self) -> bool:
-        """Whether its two texts are token rows of their own."""
+        """Whether its two texts are token rows of their own, and nothing else."""
+        return False
+
+    @property
+    def compares(self) -> bool:
+        """Whether its head reads a comparison of two texts' vectors, and so not a vector alone."""
         return False
 
     @property
