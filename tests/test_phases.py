@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,7 @@ from weft.tensors import Batch, pack
 from weft.tokenization.tokenizer import Tokenizer
 from weft.training import fit as fitting
 from weft.training import task_batches
+from weft.training.dev_rows import BestWeights
 from weft.training.interrupt import Interrupted
 
 CONTRAST = {"loss": "supervised_contrastive"}
@@ -461,6 +463,71 @@ def test_a_phase_that_goes_only_a_part_of_the_way_is_not_stopped_early(place: Pl
     assert (len(part.entries), len(whole.entries)) == (4, 2)
 
 
+# The average of the weights
+
+AVERAGED = {"ema_decay": 0.3, "lr_scheduler_type": "constant"}
+
+
+def average(updates: Sequence[Update], decay: float) -> dict[str, Tensor]:
+    """The running average of weights after some updates, which keeps less of the past in the first ones."""
+    found = dict(updates[0].before)
+    for number, update in enumerate(updates, 1):
+        kept = min(decay, number / (number + 9))
+        found = {name: kept * tensor + (1 - kept) * update.after[name] for name, tensor in found.items()}
+    return found
+
+
+def assert_close(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, msg=name)
+
+
+def test_a_phase_ends_with_the_average_of_its_weights_and_the_next_goes_on_from_there(place: Place) -> None:
+    training = {**AVERAGED, "learning_rate": 1e-2}
+    seen = place.learn({"a": place.task("a", 12)}, "ema", training=training, phases=[{"epochs": 3}, {"steps": 2}])
+    first, second = (
+        [u for u in seen.updates if u.optimizer == number]
+        for number in dict.fromkeys(u.optimizer for u in seen.updates)
+    )
+    for phase in (first, second):
+        for one, following in pairwise(phase):  # what learns is not averaged meanwhile
+            assert not changed(one.after, following.before)
+    assert_close(second[0].before, average(first, 0.3))
+    assert_close(weights_of(seen), average(second, 0.3))  # which begins anew
+    assert changed(first[-1].after, second[0].before) >= {"encoder.embeddings.words.weight", "heads.<a>.1.weight"}
+
+
+def test_the_average_of_the_weights_is_what_is_measured_and_kept(place: Place) -> None:
+    training = {**AVERAGED, "learning_rate": 1e-2, "epochs": 3, "choose_from": 1}
+    tasks = {"a": place.task("a", 12, "aab")}
+    seen = place.train(tasks, "ema-kept", training=training)
+    best = place.report("ema-kept")["best"]["overall"]["step"]
+    expected = average(seen.updates[:best], 0.3)
+    assert_close(place.weights("ema-kept"), expected)
+    assert changed(seen.updates[best - 1].after, expected)
+
+
+def test_an_average_that_goes_only_a_part_of_the_way(place: Place) -> None:
+    training = {**AVERAGED, "learning_rate": 1e-2}
+    seen = place.learn(
+        {"a": place.task("a", 8)}, "ema-part", training=training, phases=[{"epochs": 2, "interpolate": 0.5}]
+    )
+    whole, begin = average(seen.updates, 0.3), seen.updates[0].before
+    half = {name: t if name.startswith("heads.") else (t + begin[name]) / 2 for name, t in whole.items()}
+    assert_close(weights_of(seen), half)
+
+
+def test_a_phase_that_is_stopped_early_hands_on_the_average(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BestWeights, "value", lambda self, entry: 0.5)  # never a gain
+    training = {**AVERAGED, "learning_rate": 1e-2, "early_stopping_patience": 1}
+    phases = [{"epochs": 4}, {"epochs": 1}]
+    seen = place.learn({"a": place.task("a", 4)}, "ema-early", training=training, phases=phases)
+    first = [update for update in seen.updates if update.optimizer == seen.updates[0].optimizer]
+    assert len(seen.entries) == 3
+    assert_close(seen.updates[len(first)].before, average(first, 0.3))
+    assert changed(seen.updates[len(first)].before, first[-1].after)
+
+
 # Layers, steps and rows
 
 
@@ -535,6 +602,7 @@ STAGES: dict[str, Any] = {
         {**FIT, "tasks": ["b"]},
     ],
     "conditioning": "task_input",
+    "training": {"ema_decay": 0.5},
 }
 
 

@@ -61,6 +61,9 @@ class Training(Batching):
     """How the learning rate falls after warm-up; `constant` does not."""
     max_grad_norm: Annotated[float, Field(ge=0)] = 1.0
     """Longest gradient of a step; 0 for no limit."""
+    ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """How much of a running average of the weights each step keeps: with 0.99 it is that of about the last hundred
+    steps. The average is measured and kept in place of the last weights; there is none if unset."""
     gradient_accumulation_steps: Annotated[int, Field(ge=1)] | None = None
     """Batches per step of the optimizer; 1 if unset, and one per task with `pcgrad`."""
     loss_weights: Literal["fixed", "uncertainty"] = "fixed"

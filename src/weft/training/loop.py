@@ -105,10 +105,12 @@ class Loop:
             self._run_epoch(phase)
             self.state.epoch, self.state.index = self.state.epoch + 1, 0
             if self.state.epoch == len(phase.plan.orders):
-                phase.interpolate()
+                phase.finish()
             if phase.plan.measured:
-                self._evaluate(phase, stopping)
+                with phase.measured():
+                    self._evaluate(phase, stopping)
             if stopping.done:
+                phase.finish()
                 self.state.stopped = "early"
             self._save(phase)
             self._complete_entry(phase)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from weft.losses import LossFunction
 from weft.model.network import Network
 from weft.tensors import Batch
 from weft.training.accelerator import Hardware
+from weft.training.average import WeightAverage
 from weft.training.divergence import LearnedBatch, check_finite, total
 from weft.training.gradients import assign, collect, project_conflicts
 from weft.training.mismatches import is_contrastable
@@ -45,13 +47,12 @@ class PhaseRun:
         self.losses = network.losses()
         self.contrasts = contrasts(network, plan)
         set_trainable(network, plan.train_layers)
-        self.parameters = {
-            **{name: p for name, p in network.named_parameters() if p.requires_grad},
-            **{f"weights.{name}": p for name, p in weights.named_parameters()},
-        }
+        learning = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        self.parameters = {**learning, **{f"weights.{name}": p for name, p in weights.named_parameters()}}
         self.optimizer = self._build_optimizer()
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.began = self._shared_weights(clone=True) if plan.interpolate < 1 else {}
+        self.average = None if plan.ema_decay is None else WeightAverage(learning, plan.ema_decay)
         self.model = hardware.prepare(network)
         for first, *others in plan.together:
             for task in others:
@@ -91,10 +92,18 @@ class PhaseRun:
         self.optimizer.step()
         check_finite("a weight", total(parameters), state.step, used)
         state.updates += 1
+        if self.average is not None:
+            self.average.update(state.updates)
+
+    def measured(self) -> AbstractContextManager[None]:
+        """The network as it is measured and kept meanwhile: with the average of its weights, where there is one."""
+        return nullcontext() if self.average is None else self.average.applied()
 
     @torch.no_grad()
-    def interpolate(self) -> None:
-        """Take all but the heads only so far from where the phase began as the plan says."""
+    def finish(self) -> None:
+        """Take the average of the weights, and all but the heads only as far from where it began as the plan says."""
+        if self.average is not None:
+            self.average.settle()
         ended = self._shared_weights()
         for name, begin in self.began.items():
             ended[name].copy_(torch.lerp(begin, ended[name], self.plan.interpolate))
@@ -114,6 +123,7 @@ class PhaseRun:
             **prefixed("weights", self.weights.state_dict()),
             **prefixed("optimizer", optimizer_tensors(self.optimizer, self.parameters)),
             **prefixed("began", self.began),
+            **prefixed("average", {} if self.average is None else self.average.tensors),
             "rng": torch.get_rng_state(),
         }
         if torch.cuda.is_available():
@@ -126,6 +136,8 @@ class PhaseRun:
         self.weights.load_state_dict(below("weights", tensors))
         restore_optimizer(self.optimizer, self.parameters, below("optimizer", tensors))
         self.began = {name: tensor.to(self.hardware.device) for name, tensor in below("began", tensors).items()}
+        if self.average is not None:
+            self.average.load(below("average", tensors))
         torch.set_rng_state(tensors["rng"])
         if "rng_device" in tensors and torch.cuda.is_available():
             torch.cuda.set_rng_state(tensors["rng_device"])

@@ -36,6 +36,7 @@ class PhasePlan:
     fits: bool = False  # heads, at once, in the single epoch it then has
     words: bool = True  # whether these begin with what the words of labels tell
     interpolate: float = 1.0  # how far the encoder goes in the end
+    ema_decay: float | None = None  # of the average of weights, where there is one
 
     @property
     def measured(self) -> bool:
@@ -89,6 +90,7 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[Together, int],
         fits=phase.fit is not None,
         words=phase.words is not False,
         interpolate=phase.interpolate or 1.0,
+        ema_decay=None if phase.fit is not None else settings.ema_decay,
     )
 
 
