@@ -157,7 +157,7 @@ def test_markdown_shows_the_numbers_the_word_and_the_baselines() -> None:
     numbers = "8 | 0.842 | 0.810 to 0.870 | +2.1 | +0.8 to +3.5 | 0.0078 | **better** | 21.4 | 3,075 |"
     assert f"| `label_attention` | {numbers}" in page
     assert "| `plain` | 8 | 0.821 | 0.790 to 0.850 | – | – | – | base | 18.2 | 3,075 |" in page
-    assert "`f1_macro` on 500 rows. Without an encoder: TF-IDF 0.610." in page
+    assert "`f1_macro` on 500 rows. Beside it: TF-IDF 0.610." in page
     assert "within ±0.5 points" in page
 
 

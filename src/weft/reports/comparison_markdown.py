@@ -42,7 +42,7 @@ def _section(record: ComparisonRecord, task: str) -> list[str]:
         f"{BASELINES.get(name, name)} {number(value)}" for name, value in record.baselines.get(task, {}).items()
     ]
     below = f"{code(cells[0].metric)} on {cells[0].rows:,} rows." if cells[0].rows else f"{code(cells[0].metric)}."
-    beside = f" Without an encoder: {escaped(', '.join(baselines))}." if baselines else ""
+    beside = f" Beside it: {escaped(', '.join(baselines))}." if baselines else ""
     return [f"## {code(task)}", _table(cells), below + beside]
 
 

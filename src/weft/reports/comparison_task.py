@@ -101,4 +101,4 @@ def _measured(record: ComparisonRecord, cells: Sequence[CellRecord]) -> str:
     rows = f" on {first.rows:,} rows" if first.rows else ""
     held = record.baselines.get(first.task, {})
     beside = ", ".join(f"{BASELINES.get(name, name)} {number(value)}" for name, value in held.items())
-    return f"{first.metric}{down}{rows}.{f' Without an encoder: {beside}.' if beside else ''}"
+    return f"{first.metric}{down}{rows}.{f' Beside it: {beside}.' if beside else ''}"
