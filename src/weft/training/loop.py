@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Loop:
         self.folder, self.resume_command = folder, resume_command or ""
         self.hardware, self.callback = hardware, callback
         self.state, self.states = TrainingState(), StateFolder(folder, resume_command is not None)
-        self.interruption = Interruption(self._acknowledge)
+        self.interruption = Interruption(partial(_acknowledge, callback, self.resume_command))
 
     def run(self, resume: bool = False) -> TrainingState:
         """Train to the end; raises `Interrupted` when asked to stop, after writing the state down."""
@@ -139,12 +140,6 @@ class Loop:
     def _stop_if_asked(self) -> None:
         if self.interruption.asked:
             raise Interrupted(self.folder, self.resume_command, self.interruption.asked)
-
-    def _acknowledge(self) -> None:
-        self.callback.note(
-            "stopping after this step; all that was learned is kept (once more: at once, back to the last state). "
-            f"Go on with: {self.resume_command}"
-        )
 
     def _count(self, task: str, loss: float, batch: Batch, passed: bool) -> None:
         here = self.state
@@ -242,3 +237,11 @@ class Loop:
         if any(plan.fits and task in plan.tasks for plan in now):
             return rows
         return min(rows, max(batches[task].rows_seen for batches in self.streams))
+
+
+def _acknowledge(callback: Callback, resume_command: str) -> None:
+    """Say what a first Ctrl-C does; no method of the loop, which its own interruption would then hold for ever."""
+    callback.note(
+        "stopping after this step; all that was learned is kept (once more: at once, back to the last state). "
+        f"Go on with: {resume_command}"
+    )
