@@ -1,4 +1,4 @@
-"""The supervised contrastive loss against a double loop, and batches that give it something to compare."""
+"""Losses of pairs of rows against double loops, and batches that give them something to compare."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from weft.config.training import Batching
+from weft.losses import Loss
+from weft.losses.pairwise_cosine import PairwiseCosine
 from weft.losses.supervised_contrastive import SupervisedContrastive
 from weft.training.balanced import balanced_batch
 
@@ -27,12 +29,24 @@ def shared(one: Tensor, other: Tensor) -> float:
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
 
 
+def cosine(u: list[float], v: list[float]) -> float:
+    product = sum(a * b for a, b in zip(u, v, strict=True))
+    return product / (math.hypot(*u) * math.hypot(*v))
+
+
+def squared_errors(vectors: list[list[float]], targets: Tensor) -> float:
+    """The squared errors of cosines, pair by pair: the mean of those that share a label and of those that do not."""
+    halves: dict[bool, list[float]] = {True: [], False: []}
+    for i, u in enumerate(vectors):
+        for j, v in enumerate(vectors):
+            if i != j:
+                asked = shared(targets[i], targets[j])
+                halves[asked > 0].append((cosine(u, v) - asked) ** 2)
+    return sum(sum(half) / len(half) for half in halves.values()) / 2
+
+
 def by_pairs(vectors: list[list[float]], targets: Tensor, temperature: float) -> float:
     """The loss, row by row and pair by pair, in plain numbers."""
-
-    def cosine(u: list[float], v: list[float]) -> float:
-        product = sum(a * b for a, b in zip(u, v, strict=True))
-        return product / (math.hypot(*u) * math.hypot(*v))
 
     rows = range(len(vectors))
     losses = []
@@ -47,6 +61,7 @@ def by_pairs(vectors: list[list[float]], targets: Tensor, temperature: float) ->
     return sum(losses) / len(losses) if losses else 0.0
 
 
+KINDS = [SupervisedContrastive, PairwiseCosine]
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0, 3])
 MANY = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=torch.float32)
 
@@ -60,6 +75,20 @@ def test_the_loss_is_that_of_a_double_loop_over_the_rows(targets: Tensor, temper
     assert loss(features, targets).item() == pytest.approx(by_pairs(features.tolist(), targets, temperature), rel=1e-4)
 
 
+@pytest.mark.parametrize("targets", [LABELS, MANY], ids=["one label per row", "several labels per row"])
+def test_cosines_are_held_against_what_labels_share_pairs_that_do_and_do_not_counting_alike(targets: Tensor) -> None:
+    torch.manual_seed(3)
+    features = torch.randn(len(targets), 5) * torch.tensor([1.0, 2.0, 0.1, 5.0, 1.0, 3.0, 0.5]).unsqueeze(1)
+    found = PairwiseCosine().build()(features, targets).item()
+    assert found == pytest.approx(squared_errors(features.tolist(), targets), rel=1e-4)
+
+
+def test_cosines_that_are_as_asked_cost_nothing_and_rows_of_one_label_alone_only_come_together() -> None:
+    features, loss = torch.tensor([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, 1.0]]), PairwiseCosine().build()
+    assert loss(features, torch.tensor([0, 0, 1, 1])) == 0
+    assert loss(features, torch.tensor([0, 0, 0, 0])).item() == pytest.approx(8 / 12 / 2)
+
+
 def test_the_temperature_is_a_tenth_unless_it_is_named() -> None:
     torch.manual_seed(0)
     features = torch.randn(7, 4)
@@ -67,20 +96,22 @@ def test_the_temperature_is_a_tenth_unless_it_is_named() -> None:
     assert found == pytest.approx(by_pairs(features.tolist(), LABELS, 0.1), rel=1e-4)
 
 
-def test_only_directions_count_not_lengths() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_directions_count_not_lengths(kind: type[Loss]) -> None:
     torch.manual_seed(0)
     features = torch.randn(7, 4)
-    loss = SupervisedContrastive().build()
+    loss = kind().build(())
     longer = features * torch.tensor([1.0, 9.0, 0.2, 3.0, 1.0, 0.5, 7.0]).unsqueeze(1)
     torch.testing.assert_close(loss(features, LABELS), loss(longer, LABELS))
 
 
-def test_rows_of_one_label_are_brought_together_and_others_apart() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_one_label_are_brought_together_and_others_apart(kind: type[Loss]) -> None:
     torch.manual_seed(0)
     features = torch.randn(6, 4, requires_grad=True)
     targets = torch.tensor([0, 0, 0, 1, 1, 1])
-    loss, optimizer = SupervisedContrastive().build(), torch.optim.SGD([features], 0.2)
-    for _ in range(100):
+    loss, optimizer = kind().build(()), torch.optim.SGD([features], 0.2)
+    for _ in range(200):
         optimizer.zero_grad()
         loss(features, targets).backward()
         optimizer.step()
@@ -102,11 +133,12 @@ CASES: dict[str, tuple[list[list[float]], list[Any]]] = {
 }
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_loss_and_its_gradient_are_numbers_whatever_the_rows(case: str) -> None:
+def test_the_loss_and_its_gradient_are_numbers_whatever_the_rows(case: str, kind: type[Loss]) -> None:
     vectors, targets = CASES[case]
     features = torch.tensor(vectors, requires_grad=True)
-    value = SupervisedContrastive().build()(features, torch.tensor(targets))
+    value = kind().build(())(features, torch.tensor(targets))
     value.backward()
     assert value.isfinite()
     assert features.grad is not None
@@ -116,10 +148,11 @@ def test_the_loss_and_its_gradient_are_numbers_whatever_the_rows(case: str) -> N
         assert not features.grad.any()
 
 
-def test_half_precision_is_computed_in_full() -> None:
+@pytest.mark.parametrize("made", [SupervisedContrastive(temperature=0.01), PairwiseCosine()])
+def test_half_precision_is_computed_in_full(made: Loss) -> None:
     torch.manual_seed(0)
     features = torch.randn(7, 64, dtype=torch.bfloat16)
-    loss = SupervisedContrastive(temperature=0.01).build()
+    loss = made.build(())
     torch.testing.assert_close(loss(features, LABELS), loss(features.float(), LABELS))
 
 

@@ -277,7 +277,7 @@ def test_options_out_of_bounds_are_refused(options: dict[str, object]) -> None:
 def test_every_kind_builds_from_defaults_and_survives_plain_data() -> None:
     kinds = Loss.kinds()
     features = {name for name, kind in kinds.items() if kind.reads == "features"}
-    assert features == {"supervised_contrastive"}
+    assert features == {"pairwise_cosine", "supervised_contrastive"}
     assert set(kinds) - features == {"binary", "cross_entropy", "focal", "mse", "ordinal", "pearson"}
     targets = {"label": torch.tensor([0, 1, 1]), "labels": torch.tensor([[1.0, 0], [0, 0], [1, 1]])}
     for name, kind in kinds.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ SPANS = TaskFacts(rows=24, labels=0, rows_per_label=0.0, contrasts=False, fits=F
 
 CONTRAST = {
     "tasks": ["a"],
-    "loss": {"kind": "supervised_contrastive", "temperature": 0.1},
+    "loss": {"kind": "pairwise_cosine"},
     "steps": 30,
     "batch_size": 64,
     "batch_tokens": 4096,
@@ -90,8 +91,23 @@ def test_the_options_of_few_labels_reach_its_phase(options: dict[str, Any]) -> N
     assert FewLabels(**options).expand(facts(a=FEW)).phases[0] == {**CONTRAST, **options}
 
 
+def loss_of(preset: FewLabels, **tasks: TaskFacts) -> dict[str, Any]:
+    found: dict[str, Any] = preset.expand(facts(**tasks)).phases[0]["loss"]
+    return found
+
+
+def test_cosines_are_asked_for_where_every_task_has_one_of_few_labels() -> None:
+    cosine, contrastive = {"kind": "pairwise_cosine"}, {"kind": "supervised_contrastive", "temperature": 0.1}
+    six, seven = replace(FEW, labels=6), replace(FEW, labels=7)
+    assert loss_of(FewLabels(), a=six) == loss_of(FewLabels(), a=six, near=NUMBERS) == cosine
+    assert loss_of(FewLabels(), a=seven) == loss_of(FewLabels(), a=six, b=seven) == contrastive
+    assert loss_of(FewLabels(), a=replace(FEW, exclusive=False)) == contrastive
+    assert loss_of(FewLabels(loss="pairwise_cosine"), a=seven) == cosine
+    assert loss_of(FewLabels(loss="supervised_contrastive"), a=six) == contrastive
+
+
 def test_the_temperature_of_few_labels_reaches_its_loss() -> None:
-    assert FewLabels(temperature=0.3).expand(facts(a=FEW)).phases[0]["loss"]["temperature"] == 0.3
+    assert loss_of(FewLabels(temperature=0.3), a=replace(FEW, labels=24))["temperature"] == 0.3
 
 
 def test_the_words_of_labels_are_left_out_where_the_preset_says_so() -> None:
@@ -321,9 +337,13 @@ def test_a_plain_config_of_few_rows_is_contrasted_and_fitted(place: Place) -> No
     found = prepared(place, {"a": {"kind": "classification", "train": place.task("plain", 8)["train"]}})
     assert not found.faults
     assert [phase.fit for phase in found.experiment.phases] == [None, "logistic"]
-    assert found.experiment.phases[0].loss.to_dict()["kind"] == "supervised_contrastive"
+    assert found.experiment.phases[0].loss.to_dict()["kind"] == "pairwise_cosine"
     (reason,) = found.reasons
     assert "30 steps" in reason
+    several = prepared(
+        place, {"a": {"kind": "classification", "train": place.task("plain", 8)["train"], "multilabel": True}}
+    )
+    assert several.experiment.phases[0].loss.to_dict()["kind"] == "supervised_contrastive"
 
 
 @pytest.mark.parametrize(
@@ -491,7 +511,7 @@ TASKS: dict[str, Any] = {
         (
             {"loss": "cross_entropy"},
             "phases.0: loss 'cross_entropy' is of what heads say: set it for a task ([tasks.NAME] loss = …); allowed"
-            " for a phase: supervised_contrastive",
+            " for a phase: pairwise_cosine, supervised_contrastive",
         ),
         ({"tasks": ["x"]}, "there is no task 'x'; the tasks are: a, m"),
         ({"fit": "ridge"}, "phases.0.fit: "),

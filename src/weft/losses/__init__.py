@@ -99,3 +99,12 @@ def mean_by_weight(weighted: Tensor, weights: Tensor) -> Tensor:
     """
     total = weights.sum()
     return weighted.sum() / total.masked_fill(total == 0, torch.inf)
+
+
+def likeness(targets: Tensor) -> Tensor:
+    """How far the labels of each two rows are the same, (B, B) from 0 to 1: intersection over union where several."""
+    if targets.ndim == 1:
+        return (targets[:, None] == targets[None, :]).float()
+    both = targets @ targets.T
+    sizes = targets.sum(1)
+    return both / (sizes[:, None] + sizes[None, :] - both).clamp(min=1)

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from weft.losses import Loss, LossFunction, Reads, TargetType
+from weft.losses import Loss, LossFunction, Reads, TargetType, likeness
 
 
 class SupervisedContrastive(Loss):
@@ -22,6 +22,8 @@ class SupervisedContrastive(Loss):
     (intersection over union). Rows that share nothing with any other say nothing; a batch of such rows gives 0.
 
     It moves the encoder and leaves heads as they are, so a phase that fits or learns them must follow.
+
+    Relatives: `pairwise_cosine`, which says how near rows of one label and how far others are to be.
     """
 
     kind: Literal["supervised_contrastive"] = "supervised_contrastive"
@@ -50,12 +52,3 @@ class SupervisedContrastive(Loss):
             return -each.sum() / paired.sum().clamp(min=1)
 
         return loss
-
-
-def likeness(targets: Tensor) -> Tensor:
-    """How far the labels of each two rows are the same, (B, B) from 0 to 1."""
-    if targets.ndim == 1:
-        return (targets[:, None] == targets[None, :]).float()
-    both = targets @ targets.T
-    sizes = targets.sum(1)
-    return both / (sizes[:, None] + sizes[None, :] - both).clamp(min=1)

@@ -23,6 +23,7 @@ class TaskFacts:
     rows_per_label: float  # of the label in the middle
     contrasts: bool  # whether rows can be brought together by their labels
     fits: bool  # whether its head can be fitted at once
+    exclusive: bool = True  # whether a row has one label at most
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.presets import Expansion, Facts, Preset
+from weft.presets import Expansion, Facts, Preset, TaskFacts
 from weft.presets.fine_tuning import FineTuning
 
 _STEPS, _BATCH = 30, 64
+_FEW = 6  # labels; of so many, cosines of 1 and 0 can be asked without tearing apart what belongs together
 
 
 class FewLabels(Preset):
-    """Two stages: a supervised contrastive one for the encoder, and a logistic regression on its states.
+    """Two stages: one that brings rows of one label together, and a logistic regression on the encoder's states.
 
     The encoder goes three quarters of the way (`interpolate`), which is seldom far from the best and keeps what
     pretraining knew, so nothing has to be held out to find out whether it should have learned at all.
@@ -27,8 +29,11 @@ class FewLabels(Preset):
     """Of the encoder in the first stage."""
     interpolate: Annotated[float, Field(gt=0, lt=1)] = 0.75
     """How far the encoder goes from where it began to where the first stage ended."""
+    loss: Literal["supervised_contrastive", "pairwise_cosine"] | None = None
+    """Of the first stage; if unset, `pairwise_cosine` where the rows of every task have one of at most six labels, else
+    `supervised_contrastive`."""
     temperature: Annotated[float, Field(gt=0)] = 0.1
-    """Of the contrastive loss: the smaller, the more it is about the nearest rows."""
+    """Of `supervised_contrastive`: the smaller, the more it is about the nearest rows."""
     words: bool = True
     """Whether heads begin with what the words of labels tell, as far as the rows say that these can be trusted."""
 
@@ -49,7 +54,7 @@ class FewLabels(Preset):
         steps = self.steps or (_STEPS if largest <= _BATCH else 2 * _STEPS)
         contrast: dict[str, Any] = {
             "tasks": compared,
-            "loss": {"kind": "supervised_contrastive", "temperature": self.temperature},
+            "loss": self._loss([facts.tasks[name] for name in compared]),
             "steps": steps,
             "batch_size": _BATCH,
             "batch_tokens": 4096,
@@ -63,3 +68,10 @@ class FewLabels(Preset):
             f"{steps} steps that bring rows of one label together, then heads fitted to all rows: few rows per label",
         )
         return Expansion([contrast, fit], settings, reasons)
+
+    def _loss(self, tasks: Sequence[TaskFacts]) -> dict[str, Any]:
+        """The loss of the first stage, as in a config."""
+        few = all(task.exclusive and task.labels <= _FEW for task in tasks)
+        if self.loss == "pairwise_cosine" or (self.loss is None and few):
+            return {"kind": "pairwise_cosine"}
+        return {"kind": "supervised_contrastive", "temperature": self.temperature}

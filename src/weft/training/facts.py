@@ -23,4 +23,5 @@ def task_facts(task: Task, target: FittedTarget, rows: Sequence[Example]) -> Tas
         rows_per_label=median(counts.values()) if counts else 0.0,
         contrasts=task.text_count == 1 and len(counts) > 1 and max(counts.values()) > 1,
         fits=can_be_fitted(task, target),
+        exclusive=not task.target().multilabel,
     )
