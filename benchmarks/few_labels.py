@@ -208,7 +208,8 @@ METHODS: dict[str, Callable[[Job], Answer]] = {
 SETTINGS: dict[str, Callable[[Job], Answer]] = {
     "30 steps": preset(),
     **{f"{steps} steps": preset(steps=steps) for steps in (15, 60, 120)},
-    **{f"temperature {value}": preset(temperature=value) for value in (0.05, 0.2)},
+    **{loss: preset(loss=loss) for loss in ("supervised_contrastive", "pairwise_cosine")},
+    **{f"temperature {value}": preset(loss="supervised_contrastive", temperature=value) for value in (0.05, 0.2)},
     **{f"interpolate {value}": preset(interpolate=value) for value in (0.5, 0.99)},
     "without words": preset(words=False),
     "only fitted": lambda job: weft_run(job, phases=[{"fit": "logistic"}], training={"precision": "bf16"}),
