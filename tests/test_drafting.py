@@ -169,6 +169,15 @@ def test_numbers_of_pairs_are_scores(tmp_path: Path, passes: Callable[..., Check
     assert (task["kind"], task["score"]) == ("similarity", "score")
 
 
+def test_a_number_beside_two_texts_of_any_name_comes_with_how_to_compare_them(tmp_path: Path) -> None:
+    rows = [(sentence(n), sentence(n + 99), f"{n / 8}") for n in range(40)]
+    path = write_csv(tmp_path / "near.csv", ("Satz links", "Satz rechts", "Note"), rows)
+    assert "if it compares two texts: --kind similarity" in refused(path)
+    assert kinds_of(path, kind="similarity") == {"Note": "similarity"}
+    alone = write_csv(tmp_path / "alone.csv", ("Satz", "Note"), [row[1:] for row in rows])
+    assert "--kind similarity" not in refused(alone)
+
+
 def test_whole_numbers_of_pairs_leave_doubt_that_kind_settles(tmp_path: Path) -> None:
     rows = [(sentence(n), sentence(n + 99), n % 5) for n in range(40)]
     path = write_csv(tmp_path / "near.csv", ("sentence1", "sentence2", "grade"), rows)
@@ -264,6 +273,11 @@ def test_lists_of_start_end_and_label_are_spans(tmp_path: Path, passes: Callable
     apart = [[[0, 6, "a"]], [[0, 3, "b"], [3, 6, "a"]]]
     (task,) = tasks_of(write_json(tmp_path / "n.jsonl", marked(80, apart))).values()
     assert task["flat"] is True
+
+
+def test_spans_under_other_keys_are_refused_with_the_form_that_is_read(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "m.jsonl", marked(40, [[{"from": 0, "to": 6, "type": "a"}]]))
+    assert """spans are read as [start, end, label] or {"start", "end", "label"}""" in refused(path)
 
 
 def test_spans_beyond_their_text_are_mended_and_counted(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
@@ -452,6 +466,12 @@ def test_texts_without_answers_are_refused_or_learned_from_as_raw_text(
     assert "--kind masked_words" in refused(path)
     (task,) = tomllib.loads(passes(path, kind="masked_words").text)["tasks"].values()
     assert task == {"kind": "masked_words", "train": str(path)}
+
+
+def test_raw_text_is_drafted_also_where_all_of_it_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_text(" ".join(map(sentence, range(40))))
+    assert kinds_of(path, kind="masked_words") == {"book": "masked_words"}
 
 
 def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
