@@ -8,9 +8,9 @@ with fewer seeds and epochs. In place of minilm stands a small encoder that know
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
-import importlib.util
 import re
 import shlex
 import sys
