@@ -59,6 +59,7 @@ class CorpusLoader:
     def load(self, source: CorpusSource, format: CorpusFormat, seed: int) -> Splits:
         """The rows to learn from, to choose by, and to report on."""
         self.check(source.paths, format)
+        dev: ResampledRows | StoredRows
         if source.dev is not None:
             train, dev = self.rows(source.train, format, seed), self.rows(source.dev, format)
         elif source.dev_share == 0:  # all of it is to be learned from
