@@ -18,6 +18,9 @@ _DOCS = Path(__file__).parent
 _ELSEWHERE = re.compile(r"<script src=\"https?://[^\"]+\"></script>")
 _LINK = re.compile(r"(?<=\]\()[^)\s#:]+")
 _OPTIONS = re.compile(r"<table>(?=\s*<thead>\s*<tr>\s*<th>option</th>)")
+_WORDS = re.compile(r"<table>(?=\s*<thead>\s*<tr>\s*<th>(?:you want|a row holds|your rows)</th>).*?</table>", re.DOTALL)
+_HEAD = re.compile(r"<th>(.*?)</th>", re.DOTALL)
+_ROW = re.compile(r"<tr>\s*<td>.*?</tr>", re.DOTALL)
 
 
 def files_beside(markdown: str, page: str) -> Iterator[tuple[str, Path]]:
@@ -47,8 +50,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A page whose tables of options are marked, so that narrow screens can show them row by row."""
-    return _OPTIONS.sub("<table data-options>", html)
+    """A page whose tables of options and of words are marked, so that narrow screens can show them row by row."""
+    return _WORDS.sub(lambda found: _with_heads(found[0]), _OPTIONS.sub("<table data-options>", html))
+
+
+def _with_heads(table: str) -> str:
+    """A table each of whose cells says what its column is called."""
+    heads = [re.sub(r"<[^>]+>", "", head) for head in _HEAD.findall(table)]
+
+    def name_cells(row: re.Match[str]) -> str:
+        names = iter(heads)
+        return re.sub(r"<td>", lambda _: f'<td data-head="{next(names, "")}">', row[0])
+
+    return _ROW.sub(name_cells, table.replace("<table>", "<table data-words>", 1))
 
 
 def on_post_page(output: str, **_: Any) -> str:

@@ -156,6 +156,7 @@ def test_every_fault_of_a_choice_or_a_file_is_one_message_and_exit_1(
         ([tiny_folder, "-i", texts, "-o", output, "--level", "word"], "name a .parquet or .jsonl file"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "v.txt"], "unknown output type '.txt'"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "file" / "sub" / "v.npy"], "cannot write"),
+        ([tiny_folder, "-i", tmp_path / "half.jsonl", "-o", tmp_path / "half.jsonl"], "is the file that is read"),
         ([tiny_folder, "-i", texts, "-o", output, "--max-length", "99"], "max_length 99 is outside"),
     ]
     for arguments, message in faults:

@@ -122,7 +122,8 @@ def test_a_kind_itself_may_be_set_by_name_or_with_its_options() -> None:
     ("override", "said"),
     [
         ("training.epochs", "has no value; write it as key=value"),
-        ("=5", "has no value; write it as key=value"),
+        ("=5", "has an empty key; write it as key=value"),
+        ("tasks..kind=spans", "has an empty key; write it as key=value"),
         ("seed.x=5", "'x' is inside something that is not a table"),
         ("phases.0.epochs.2=5", "'2' is inside something that is not a table"),
     ],
@@ -158,7 +159,7 @@ def test_a_long_value_is_only_measured_in_a_fault(length: int, shown: bool) -> N
     with pytest.raises(ConfigError) as caught:
         parse_experiment({**PLAIN, "training": {"epochs": "x" * length}})
     received = f"'{'x' * length}'" if shown else f"a str of {length + 2} characters"
-    assert str(caught.value).endswith(f"unable to parse string as an integer; received {received}")
+    assert str(caught.value).endswith(f"should be a whole number; received {received}")
 
 
 def test_a_key_that_is_near_none_is_told_all_that_are_allowed() -> None:

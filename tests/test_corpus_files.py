@@ -143,6 +143,17 @@ def test_tables_of_a_folder_are_read_row_by_row(write: Write, tmp_path: Path) ->
     assert rows.corpus.sentence_documents.tolist() == [0, 1, 2, 3]
 
 
+def test_a_share_of_nothing_learns_from_all_of_it_also_from_a_single_document(write: Write, tmp_path: Path) -> None:
+    write("one.txt", text="The fox jumps. The dog.\n", folder=".")
+    with pytest.raises(ConfigError, match="set dev = 0 to hold nothing out"):
+        task(train="one.txt").load(reader(tmp_path), tmp_path, 1)
+    splits = task(train="one.txt", dev=0).load(reader(tmp_path), tmp_path, 1)
+    assert (len(splits.train) > 0, len(splits.dev), len(splits.test)) == (True, 0, 0)
+    write("two.txt", text=STORY, folder=".")
+    two = task(train="two.txt", dev=0).load(reader(tmp_path), tmp_path, 1)
+    assert two.train.corpus.sentence_documents.max() == 1
+
+
 @pytest.mark.parametrize("kind", ["masked_words", "next_sentence"])
 def test_a_share_sets_whole_files_aside(write: Write, tmp_path: Path, kind: str) -> None:
     words = ["quick", "brown", "fox", "jumps", "over", "lazy", "dog", "the"]

@@ -372,7 +372,7 @@ def test_labels_that_could_be_texts_are_not_listed(tmp_path: Path) -> None:
         ({"a": {"b": float("inf")}}, "costs.a.b: input should be a finite number; received inf"),
         ({"a": {"b": float("nan")}}, "costs.a.b: input should be"),
         ({"a": {"a": 2, "b": 3}}, "costs: the right answer costs nothing; remove the cost of 'a' for itself"),
-        ({"a": 3}, "costs.a: input should be a valid dictionary; received 3"),
+        ({"a": 3}, "costs.a: should be a table; received 3"),
     ],
 )
 @pytest.mark.parametrize("kind", ["classification", "pair_classification"])

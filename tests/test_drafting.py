@@ -140,11 +140,42 @@ def test_pairs_are_known_by_the_names_of_their_columns(tmp_path: Path, passes: C
         assert (task["kind"], task["text"]) == ("pair_classification", [one, other])
 
 
+def test_two_texts_are_a_pair_where_the_answer_is_called_after_comparing(
+    tmp_path: Path, passes: Callable[..., CheckedDraft]
+) -> None:
+    rows = [(sentence(n), sentence(n + 99), ("no", "yes")[n % 2]) for n in range(40)]
+    path = write_csv(tmp_path / "m.csv", ("New ticket", "Known ticket", "Duplicate?"), rows)
+    checked = passes(path)
+    (task,) = tomllib.loads(checked.text)["tasks"].values()
+    assert (task["kind"], task["text"]) == ("pair_classification", ["New ticket", "Known ticket"])
+    assert "for a pair; to read one of them: --text 'New ticket'" in " ".join(checked.text.split("\n#  "))
+    assert kinds_of(path, kind="classification") == {"Duplicate": "classification"}
+    brief = [("short note of few words here", *row[1:]) for row in rows]
+    assert kinds_of(write_csv(tmp_path / "b.csv", ("New ticket", "Known", "same"), brief)) == {"same": "classification"}
+
+
+def test_a_second_text_comes_with_how_to_read_both_as_a_pair(tmp_path: Path) -> None:
+    rows = [(sentence(n), sentence(n + 99), ("no", "yes")[n % 2]) for n in range(40)]
+    path = write_csv(tmp_path / "m.csv", ("New ticket", "Known ticket", "wanted"), rows)
+    (unsure,) = draft([path], Hints()).unsure
+    assert "as a pair: --text 'Known ticket' --text 'New ticket'" in unsure or "--text 'New ticket' --text" in unsure
+    assert kinds_of(path, texts=("New ticket", "Known ticket")) == {"wanted": "pair_classification"}
+
+
 def test_numbers_of_pairs_are_scores(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
     rows = [(sentence(n), sentence(n + 99), f"{n % 9 / 2}") for n in range(40)]
     path = write_csv(tmp_path / "near.csv", ("sentence1", "sentence2", "score"), rows)
     (task,) = tomllib.loads(passes(path).text)["tasks"].values()
     assert (task["kind"], task["score"]) == ("similarity", "score")
+
+
+def test_a_number_beside_two_texts_of_any_name_comes_with_how_to_compare_them(tmp_path: Path) -> None:
+    rows = [(sentence(n), sentence(n + 99), f"{n / 8}") for n in range(40)]
+    path = write_csv(tmp_path / "near.csv", ("Satz links", "Satz rechts", "Note"), rows)
+    assert "if it compares two texts: --kind similarity" in refused(path)
+    assert kinds_of(path, kind="similarity") == {"Note": "similarity"}
+    alone = write_csv(tmp_path / "alone.csv", ("Satz", "Note"), [row[1:] for row in rows])
+    assert "--kind similarity" not in refused(alone)
 
 
 def test_whole_numbers_of_pairs_leave_doubt_that_kind_settles(tmp_path: Path) -> None:
@@ -242,6 +273,11 @@ def test_lists_of_start_end_and_label_are_spans(tmp_path: Path, passes: Callable
     apart = [[[0, 6, "a"]], [[0, 3, "b"], [3, 6, "a"]]]
     (task,) = tasks_of(write_json(tmp_path / "n.jsonl", marked(80, apart))).values()
     assert task["flat"] is True
+
+
+def test_spans_under_other_keys_are_refused_with_the_form_that_is_read(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "m.jsonl", marked(40, [[{"from": 0, "to": 6, "type": "a"}]]))
+    assert """spans are read as [start, end, label] or {"start", "end", "label"}""" in refused(path)
 
 
 def test_spans_beyond_their_text_are_mended_and_counted(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
@@ -432,6 +468,12 @@ def test_texts_without_answers_are_refused_or_learned_from_as_raw_text(
     assert task == {"kind": "masked_words", "train": str(path)}
 
 
+def test_raw_text_is_drafted_also_where_all_of_it_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_text(" ".join(map(sentence, range(40))))
+    assert kinds_of(path, kind="masked_words") == {"book": "masked_words"}
+
+
 def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     for content, words in {
@@ -602,6 +644,19 @@ def test_the_command_writes_a_config_says_what_to_do_next_and_never_overwrites(
     target = tmp_path / "configs" / "mine.toml"
     assert run_weft("init", "data/messages.csv", "--encoder", small_encoder, "-o", target)[0] == 0
     assert tomllib.loads(target.read_text())["tasks"]["urgency"]["train"] == "../data/messages.csv"
+
+
+def test_commands_that_are_named_can_be_typed_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_weft: RunWeft, small_encoder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "In box.csv", HEADER, labelled())
+    _, _, err = run_weft("init", "In box.csv", "--encoder", small_encoder)
+    for command in ("weft check 'In box.toml'", "weft train 'In box.toml'", "weft predict 'runs/In box' --text"):
+        assert command in err
+    assert "weft train 'In box.toml' --show-config" in " ".join((tmp_path / "In box.toml").read_text().split("\n# "))
+    _, _, err = run_weft("check", "In box.csv")
+    assert "with: weft init 'In box.csv'" in " ".join(err.split())
 
 
 def test_a_place_where_no_config_can_be_is_refused(tmp_path: Path, run_weft: RunWeft) -> None:

@@ -237,6 +237,12 @@ def test_a_frame_without_rows_is_answered_with_nothing(model: weft.Model) -> Non
         model.predict(pa.table({"text": []}), "foxes")
 
 
+def test_an_index_without_a_name_is_no_column() -> None:
+    table = pa.table({"text": ["fox"], "__index_level_0__": ["r1"]})
+    (row,) = open_rows(table)[1]
+    assert row.columns == {"text": "fox"}
+
+
 def test_two_columns_of_one_name_are_refused() -> None:
     with pytest.raises(DataError, match="columns 1 and 2 one name"):
         open_rows(pa.table([["a"], ["b"]], names=["text", "text"]))

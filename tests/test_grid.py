@@ -255,7 +255,7 @@ def test_overrides_merge_tables_and_replace_everything_else(
 
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "an unknown key": ({"variant": {}}, ["variant: unknown key; did you mean 'variants'?"]),
-    "a variant that is no table": ({"variants": {"a": 3}}, ["variants.a: input should be a valid dictionary"]),
+    "a variant that is no table": ({"variants": {"a": 3}}, ["variants.a: should be a table; received 3"]),
     "an override of an unknown key": (
         {"variants": {"a": {}, "b": {"training.epoch": 3}}},
         ["variants.b.training.epoch: unknown key; did you mean 'epochs'?"],

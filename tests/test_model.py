@@ -285,6 +285,12 @@ def test_a_file_that_is_missing_is_named(saved: Path, file: str) -> None:
     assert file.split(".")[0] in refusal(saved)
 
 
+def test_an_encoder_is_told_from_a_folder_that_is_not_there(tiny_folder: Path) -> None:
+    for encoder in ("minilm", tiny_folder):
+        with pytest.raises(CheckpointError, match="is an encoder, which has no tasks; name a folder"):
+            weft.load(encoder)
+
+
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path, saved: Path) -> None:
     with pytest.raises(CheckpointError) as caught:
         weft.load(tmp_path / "nowhere")

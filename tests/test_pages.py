@@ -8,6 +8,7 @@ with fewer seeds and epochs. In place of minilm stands a small encoder that know
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import re
@@ -219,6 +220,27 @@ def test_every_link_of_the_built_site_leads_somewhere(tmp_path: Path) -> None:
     build.build(config)
     assert dead_links(tmp_path / "site") == []
     assert (tmp_path / "site" / "recipes" / "compare" / "together.toml").is_file()
+
+
+def test_cells_of_tables_of_words_say_their_column_and_tables_of_figures_stay_as_they_are() -> None:
+    """Narrow screens show such a table row by row, each cell behind the name of its column."""
+    spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    rows = "<tbody><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></tbody></table>"
+    words = "<table>\n<thead>\n<tr>\n<th>you want</th>\n<th><code>weft</code></th></tr></thead>" + rows
+    figures = "<table>\n<thead>\n<tr>\n<th>set</th>\n<th>weft</th></tr></thead>" + rows
+    shown = hooks.on_page_content(words + figures)
+    assert re.findall(r'<td data-head="(.*?)">(.)', shown) == [
+        ("you want", "a"),
+        ("weft", "b"),
+        ("you want", "c"),
+        ("weft", "d"),
+    ]
+    assert shown.startswith("<table data-words>")
+    assert shown.endswith(figures)
 
 
 def test_dead_links_are_noticed(tmp_path: Path) -> None:

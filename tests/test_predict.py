@@ -303,6 +303,17 @@ def test_a_column_with_the_name_of_an_answer_is_kept_under_another(run: Run, tmp
     assert {row["fox"] for row in read(tmp_path / "out.csv")} <= {"no", "yes"}
 
 
+def test_answers_never_take_the_place_of_what_is_read(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", {"text": TEXTS[:2]})
+    (tmp_path / "same.csv").symlink_to(source)
+    before = source.read_bytes()
+    for output in (source, tmp_path / "same.csv"):
+        code, out, err = run("--input", source, "--output", output, "--columns", "fox")
+        assert (code, out) == (1, "")
+        assert "is the file that is read, and would be lost; name another with --output" in err
+    assert source.read_bytes() == before
+
+
 def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", {"text": TEXTS[:2]})
     code, out, err = run("--input", source)

@@ -220,7 +220,8 @@ def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> Non
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert "there is no such file" in str(fault_of(tmp_path / "rows.csv"))
     (tmp_path / "folder.csv").mkdir()
-    assert "this is a folder, not a file" in str(fault_of(tmp_path / "folder.csv"))
+    for folder in (tmp_path, tmp_path / "folder.csv"):
+        assert "this is a folder, not a file; name a file in it" in str(fault_of(folder))
 
 
 def test_a_file_that_may_not_be_opened_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import Field
 
 from weft.config.training import Training
 from weft.errors import ConfigError
@@ -50,9 +51,37 @@ def test_all_faults_come_at_once_with_paths_and_nearest_names() -> None:
     assert faults == [
         "shapes.a: kind 'cirle' is not one of: circle, square; did you mean 'circle'?",
         "shapes.b.sid: unknown key; did you mean 'side'?",
-        "shapes.b.side: input should be a valid integer, unable to parse string as an integer; received 'x'",
+        "shapes.b.side: should be a whole number; received 'x'",
         "titel: unknown key; did you mean 'title'?",
     ]
+
+
+class Typed(Spec):
+    table: dict[Annotated[str, Field(pattern="^[a-z]+$")], int] = Field(default_factory=dict)
+    listed: list[int] = Field(default_factory=list)
+    share: float = 0.5
+    sure: bool = True
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ({"table": 5}, "table: should be a table; received 5"),
+        ({"listed": 5}, "listed: should be a list; received 5"),
+        ({"listed": [1.5]}, "listed.0: should be a whole number; received 1.5"),
+        ({"share": "much"}, "share: should be a number; received 'much'"),
+        ({"sure": "perhaps"}, "sure: should be true or false; received 'perhaps'"),
+    ],
+)
+def test_a_value_of_another_type_is_told_in_words_of_a_config(data: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(Typed, data)
+    assert caught.value.faults == (fault,)
+
+
+def test_a_key_at_fault_is_named_once() -> None:
+    with pytest.raises(ConfigError, match=r"^table\.A: string should match"):
+        parse(Typed, {"table": {"A": 1}})
 
 
 def test_a_missing_key_is_named() -> None:

@@ -314,7 +314,7 @@ def test_a_file_of_tokens_alone_lacks_tags(tmp_path: Path) -> None:
 
 def test_a_model_is_not_measured_on_labels_it_does_not_know(small_encoder: str) -> None:
     network = build(small_encoder, t=FOX)
-    with pytest.raises(DataError, match="the first in line 5, have a label that the model does not know"):
+    with pytest.raises(DataError, match="the first in line 5, have a label that the model does not know.*; mend"):
         evaluate(network, {"t": [Example(("the fox",), ((0, 3, "cat"),), 5)]})
 
 

@@ -38,6 +38,16 @@ from weft.errors import ConfigError, Fault
 
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
+_ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
+_EXPECTED = {
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
+    **dict.fromkeys(("list_type", "tuple_type"), "should be a list"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "should be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "should be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "should be true or false"),
+    "string_type": "should be a text",
+}  # by pydantic's kind of fault
+
 
 class Spec(BaseModel):
     """A frozen set of options; unknown options are faults."""
@@ -210,7 +220,8 @@ def _explain(fault: ErrorDetails, allowed: list[str]) -> InitErrorDetails:
     elif fault["type"] == "missing":
         message = "is required"
     elif fault["type"] not in ("weft", "value_error"):
-        message = f"{message[:1].lower()}{message[1:]}; received {describe(fault['input'])}"
+        expected = _EXPECTED.get(fault["type"]) or f"{message[:1].lower()}{message[1:]}"
+        message = f"{expected}; received {describe(fault['input'])}"
     return InitErrorDetails(type=_fault(message), loc=fault["loc"], input=fault["input"])
 
 
@@ -230,10 +241,14 @@ def describe(value: Any) -> str:
 
 
 def dotted(path: Iterable[int | str]) -> str:
-    """The keys on the way to a fault; what cannot be a name may be a user's text, and is only measured."""
+    """The keys on the way to a fault; what cannot be a name may be a user's text, and is only measured.
+
+    That a fault is about a key and not about what it holds, the message says.
+    """
     return ".".join(
         str(key) if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key) else f"(a key of {len(key)} characters)"
         for key in path
+        if key != _ABOUT_KEY
     )
 
 

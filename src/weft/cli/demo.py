@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,9 @@ def demo(
         screen.print(f"\n{text}\n  → {lines}", soft_wrap=True)
     if quick:
         console.print("\nThis was a short look: figures and answers are far from what [bold]weft demo[/] reaches.")
-    console.print(f'\nNext: weft predict {output} --text "your own message"', markup=False, soft_wrap=True)
+    console.print(
+        f'\nNext: weft predict {shlex.quote(str(output))} --text "your own message"', markup=False, soft_wrap=True
+    )
 
 
 def _in_words(answer: Any) -> str:

@@ -43,12 +43,13 @@ def embed(
     Example: [cyan]weft embed minilm --input messages.csv --column message --output vectors.npy[/]
     """
     from weft.cli.screen import console, counting
-    from weft.data.formats import read_column
+    from weft.data.formats import check_apart, read_column
     from weft.data.vectors import check_target, write_vectors
     from weft.model.embed import EmbedOptions, TextVectors, load_encoder, truncation_notice
 
     options = EmbedOptions(level, pooling, layers, normalize, truncation, max_length)
     check_target(output, level)
+    check_apart(input, output)
     encoder = load_encoder(model, revision=revision, device=device)
     limit = encoder.limit(options)
     rows = cut = 0

@@ -97,6 +97,8 @@ def _write(checked: CheckedDraft, target: Path) -> None:
 
 def _say(found: Draft, checked: CheckedDraft, target: Path) -> None:
     """What was drafted, what is in doubt, what keeps it from being trained, and what to do next."""
+    import shlex
+
     from weft.cli.screen import console
     from weft.training.run import default_output
 
@@ -115,9 +117,6 @@ def _say(found: Draft, checked: CheckedDraft, target: Path) -> None:
         return
     line(f"wrote {target}; read it, its remarks say why. Next:")
     pair = ' --text-pair "…"' if any(one.question.reads_pairs for one in found.tasks) else ""
-    for command in (
-        f"weft check {target}",
-        f"weft train {target}",
-        f'weft predict {default_output(target)} --text "…"{pair}',
-    ):
+    config, run = (shlex.quote(str(path)) for path in (target, default_output(target)))
+    for command in (f"weft check {config}", f"weft train {config}", f'weft predict {run} --text "…"{pair}'):
         line(f"  {command}")

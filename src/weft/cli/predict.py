@@ -113,7 +113,7 @@ def predict(
     [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
     """
     from weft.cli.screen import console, counting, show_answers
-    from weft.data.formats import check_output, write_rows
+    from weft.data.formats import check_apart, check_output, write_rows
     from weft.model.answers import Tally
     from weft.model.inputs import read_inputs
     from weft.model.limits import read_limits
@@ -127,6 +127,7 @@ def predict(
         raise typer.BadParameter("--excel is for an --output of .csv")
     if output:
         check_output(output, excel)
+        check_apart(input, output)
     network = _open(model, labels, task, column, save, device).network
     inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input, encoding=encoding)
     order = None if sort is None else row_order(network, sort, inputs.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,8 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is a folder, but a config is a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         if can_read(path):
-            raise ConfigError(f"{path} holds rows and is no config; draft one from it with: weft init {path}") from None
+            command = f"weft init {shlex.quote(str(path))}"
+            raise ConfigError(f"{path} holds rows and is no config; draft one from it with: {command}") from None
         problem = error if isinstance(error, tomllib.TOMLDecodeError) else "it is no text in UTF-8"
         raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except ValueError:  # Python converts no number of thousands of digits

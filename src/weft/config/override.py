@@ -15,9 +15,10 @@ def apply_override(document: dict[str, Any], override: str) -> dict[str, Any]:
     A number in the key names an entry of a list: `phases.0.epochs`; the number after the last adds an entry.
     """
     key, separator, text = override.partition("=")
-    if not separator or not key.strip():
+    if not separator or not all(part.strip() for part in key.split(".")):
         shown = override if len(override) <= 80 else override[:79] + "…"
-        raise ConfigError(f"--set {shown!r} has no value; write it as key=value, for example training.epochs=5")
+        lacking = "an empty key" if separator else "no value"
+        raise ConfigError(f"--set {shown!r} has {lacking}; write it as key=value, for example training.epochs=5")
     changed: dict[str, Any] = _with_value(document, key.strip().split("."), _read_value(text), "")
     return changed
 

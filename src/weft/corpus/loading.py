@@ -59,8 +59,11 @@ class CorpusLoader:
     def load(self, source: CorpusSource, format: CorpusFormat, seed: int) -> Splits:
         """The rows to learn from, to choose by, and to report on."""
         self.check(source.paths, format)
+        dev: ResampledRows | StoredRows
         if source.dev is not None:
             train, dev = self.rows(source.train, format, seed), self.rows(source.dev, format)
+        elif source.dev_share == 0:  # all of it is to be learned from
+            train, dev = self.rows(source.train, format, seed), StoredRows([])
         else:
             assert source.dev_share is not None
             train, dev = self._divided(source.train, format, source.dev_share, seed)
@@ -140,7 +143,8 @@ class CorpusLoader:
                     "dev",
                     f"{path}: a share cannot be held out, as the corpus has {len(documents)} "
                     f"document{'s' if len(documents) > 1 else ''} and this needs {2 * minimum}; name a file for dev, "
-                    "or choose how documents are divided (documents = blocks or rows, or file where train is a folder)",
+                    "set dev = 0 to hold nothing out, or choose how documents are divided (documents = blocks or "
+                    "rows, or file where train is a folder)",
                 )
             )
         held_out = int(np.searchsorted(sizes, share * sizes[-1])) + 1

@@ -13,7 +13,7 @@ from weft.data.records import Input, Relation, Span
 from weft.errors import CellError
 
 ONE_LABEL = "span"  # of spans that are only marked, not named
-_FORM = '[start, end, label] or {"start", "end", "label"}'
+SPAN_FORM = '[start, end, label] or {"start", "end", "label"}'
 _BESIDE = {"start", "end", "text", "score"}  # keys of a span that is only marked
 _OVERLAP = ', which this task cannot say; use kind = "spans" without flat, or repair = true to keep the longer ones'
 _PAIR_FORM = '[head, tail, label] or {"head", "tail", "label"}'
@@ -42,7 +42,7 @@ def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
 def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """The same, as they are listed."""
     if not isinstance(cell, list | tuple):
-        raise CellError(f"spans must be a list of {_FORM}, but this is a {type(cell).__name__}")
+        raise CellError(f"spans must be a list of {SPAN_FORM}, but this is a {type(cell).__name__}")
     unit, size = _unit(input)
     spans = [_parts(span, number) for number, span in enumerate(cell, 1)]
     for number, (start, end, _) in enumerate(spans, 1):
@@ -166,9 +166,9 @@ def _unit(input: Input) -> tuple[str, int]:
 def _parts(entry: Any, number: int) -> Span:
     fields = _fields(entry, number) if isinstance(entry, dict) else entry
     if not isinstance(fields, list | tuple):
-        raise _wrong("span", number, f" is a {type(entry).__name__}, not of the form {_FORM}")
+        raise _wrong("span", number, f" is a {type(entry).__name__}, not of the form {SPAN_FORM}")
     if len(fields) not in (2, 3):
-        raise _wrong("span", number, f" has {len(fields)} parts, but must be of the form {_FORM}")
+        raise _wrong("span", number, f" has {len(fields)} parts, but must be of the form {SPAN_FORM}")
     start, end = fields[:2]
     label = fields[2] if len(fields) == 3 and fields[2] is not None else ONE_LABEL
     for name, value in (("start", start), ("end", end)):
@@ -185,9 +185,9 @@ def _fields(entry: dict[str, Any], number: int) -> list[Any]:
     """Start, end and label of a span; what else may hold its label under another name is not passed over."""
     lacking = [key for key in ("start", "end") if key not in entry]
     if lacking:
-        raise _wrong("span", number, f" has no {' and no '.join(lacking)}; it must be of the form {_FORM}")
+        raise _wrong("span", number, f" has no {' and no '.join(lacking)}; it must be of the form {SPAN_FORM}")
     if "label" not in entry and entry.keys() - _BESIDE:
-        raise _wrong("span", number, f" has further keys, but none called label; it must be of the form {_FORM}")
+        raise _wrong("span", number, f" has further keys, but none called label; it must be of the form {SPAN_FORM}")
     return [entry["start"], entry["end"], entry.get("label")]
 
 

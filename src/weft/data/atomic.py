@@ -19,7 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = _new_file(path)
     except OSError as error:
-        raise WeftError(f"cannot write {path}: {error.strerror or error}") from None
+        raise WeftError(f"cannot write {path}: {error.strerror or error}; name another place") from None
     try:
         yield temporary
         temporary.replace(path)

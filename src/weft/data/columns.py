@@ -17,7 +17,8 @@ def check_header(names: Iterable[str], path: Path, line: int | None = None) -> l
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
-            raise DataError(f"the header gives columns {first[name]} and {number} one name", file=path, line=line)
+            message = f"the header gives columns {first[name]} and {number} one name; rename one of them"
+            raise DataError(message, file=path, line=line)
     return list(first)
 
 

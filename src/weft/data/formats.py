@@ -64,18 +64,21 @@ FORMATS: dict[str, Format] = {
 }
 _SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")  # of which people know that they are tables
 READABLE = tuple(FORMATS)
+NO_ROWS = "holds no rows; add some, or name another"  # of a file, or of what is given in memory
 WRITABLE = tuple(suffix for suffix, format in FORMATS.items() if format.write is not None)
 
 
 def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Row]:
     """The rows of a file, read as its suffix says."""
+    if path.is_dir():
+        raise DataError("this is a folder, not a file; name a file in it", file=path)
     if not can_read(path):
         raise DataError(unknown_type(path), file=path)
     format = FORMATS[suffix_of(path)]
     if not format.text and encoding != UTF8:
         raise DataError(f"{suffix_of(path)} has no encoding to choose; leave {encoding!r} out", file=path)
     if not path.is_file():
-        raise DataError("this is a folder, not a file" if path.is_dir() else _no_file(path), file=path)
+        raise DataError(_no_file(path), file=path)
     tabular, optional = format.tabular, format.optional
     return (Row(line, columns, tabular, optional) for line, columns in format.read(path, encoding))
 
@@ -136,6 +139,12 @@ def check_output(path: Path, excel: Excel | None = None) -> None:
         raise ConfigError(f"{path}: only .csv can be written for Excel in this way")
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file")
+
+
+def check_apart(input: Path | None, output: Path) -> None:
+    """Raise where what is written would take the place of what is read."""
+    if input is not None and output.exists() and input.exists() and output.samefile(input):
+        raise ConfigError(f"{output} is the file that is read, and would be lost; name another with --output")
 
 
 def shape_of(path: Path) -> TableShape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +20,7 @@ from weft.data.row_files import RowFiles
 from weft.errors import DataError
 
 IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file
+_NO_NAME = re.compile(r"__index_level_\d+__")  # what Arrow calls the index of a frame that has no name
 
 
 @runtime_checkable
@@ -115,7 +117,7 @@ def _table_rows(table: Table) -> Iterator[Row]:
 
     check_header(_columns(table) or (), IN_MEMORY)
     try:
-        batches = pa.table(table).to_batches(max_chunksize=1024)
+        whole = pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:  # what it says might hold a cell
         if isinstance(table, Frame):  # whose columns may hold values of several types, which Arrow's do not
             return _frame_rows(table)
@@ -123,7 +125,8 @@ def _table_rows(table: Table) -> Iterator[Row]:
         raise DataError(
             f"received a {kind} that is no table ({type(error).__name__}); give a table with columns, or rows as dicts"
         ) from None
-    rows = (columns for batch in batches for columns in batch.to_pylist())
+    named = whole.select([name for name in whole.column_names if not _NO_NAME.fullmatch(name)])
+    rows = (columns for batch in named.to_batches(max_chunksize=1024) for columns in batch.to_pylist())
     return _rows(map(_without_missing, rows), tabular=True)
 
 

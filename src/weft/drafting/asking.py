@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from weft.data.opening import suffix_of
 from weft.drafting.answers import MOST, ask_about_texts, is_answer_in_doubt, is_plain_answer
 from weft.drafting.columns import shown_name
 from weft.drafting.english import seems_english
@@ -59,10 +60,10 @@ def ask(data: DataSet, hints: Hints) -> AskedSet:
 
 def _ask_raw(sample: Sample, reading: ReadColumns | None, kind: str | None) -> list[Question]:
     """Raw text, which needs no answers."""
-    if reading is None or kind is None:
+    table = suffix_of(sample.path) != ".txt"
+    if kind is None or (table and reading is None):
         return []
-    table = sample.path.suffix.lower() != ".txt"
-    options: dict[str, Any] = {"text": reading.names[0], "documents": "rows"} if table else {}
+    options: dict[str, Any] = {"text": reading.names[0], "documents": "rows"} if table and reading else {}
     return [
         Question(kind, "learns from the texts alone, as --kind says", None, options, {"documents": "each row is one"})
     ]
@@ -126,7 +127,9 @@ def _why_nothing(table: Mapping[str, Seen], reading: ReadColumns | None, hints: 
         why = "no column looks like an answer"
     numbers = [seen.shown for seen in table.values() if seen.look.role == "number"]
     if numbers and reading is not None and len(reading.columns) == 1:
-        why += f" (for a number, as in {numbers[0]}, name its column: --label COLUMN --kind regression)"
+        texts = [seen for seen in table.values() if seen.look.role == "text"]
+        pairs = "; if it compares two texts: --kind similarity" if len(texts) > 1 else ""
+        why += f" (for a number, as in {numbers[0]}, name its column: --label COLUMN --kind regression{pairs})"
     return f"{why}; {remedy}; {describe_table(table)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ def write_document(
         *_comment(f"Drafted by weft init, which looked at {', '.join(draft.looked_at)}."),
         *_comment(
             "Remarks say why; change what is wrong. How to learn is not said, so it goes by the rows there are: "
-            f"weft train {config} --show-config prints it."
+            f"weft train {shlex.quote(config)} --show-config prints it."
         ),
     ]
     for title, remarks in (

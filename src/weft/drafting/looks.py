@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weft.data.annotations import SPAN_FORM
 from weft.data.cells import has_decimal_comma
 from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_id, words_of
@@ -85,7 +86,7 @@ def _look_of_lists(column: SampledColumn) -> Appearance:
         return Appearance("spans", f"{len(entries):,} spans, as [start, end, label]")
     if all(isinstance(entry, int) for entry in entries):
         return Appearance("idle", "lists of numbers; write the names of the labels or tags instead")
-    return Appearance("idle", "lists of a form that no task reads")
+    return Appearance("idle", f"lists of a form that no task reads; spans are read as {SPAN_FORM}")
 
 
 def _is_span(entry: Any) -> bool:

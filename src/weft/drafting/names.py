@@ -23,6 +23,10 @@ _ABOUT_ROWS = word_set(
     "updated"
 )
 _SCORE = word_set("score similarity relatedness sim rating value")
+_COMPARED = word_set(
+    "duplicate duplicates duplicated dup same identical similar similarity alike paraphrase paraphrases relatedness "
+    "equivalent entailment entails match matches matching"
+)
 _TOKENS = word_set("tokens words token word forms form")
 _ID = re.compile(r"(.*[ _.-])?([a-z]?id\d*|uuid|guid|index|idx|nr|number|key|#)|(id|index)[ _.-].*|unnamed: \d+|")
 _PAIRS = (("1", "2"), ("a", "b"), ("left", "right"), ("first", "second"), ("x", "y"))
@@ -59,6 +63,11 @@ def is_called_plainly(name: str) -> bool:
 
 def is_called_score(name: str) -> bool:
     return not _SCORE.isdisjoint(words_of(name))
+
+
+def is_called_comparison(name: str) -> bool:
+    """Whether a name asks how two texts stand to each other."""
+    return not _COMPARED.isdisjoint(words_of(name))
 
 
 def is_about_rows(name: str) -> bool:

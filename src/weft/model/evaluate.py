@@ -243,7 +243,8 @@ def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> 
     if unknown:
         raise DataError(
             f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in line {unknown[0].line}, have a "
-            f"label that the model does not know; it knows: {', '.join(sorted(known))}"
+            f"label that the model does not know; it knows: {', '.join(sorted(known))}; "
+            "mend such labels, or leave their cells blank"
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from weft.data.formats import Row, read_rows, read_stream
+from weft.data.formats import NO_ROWS, Row, read_rows, read_stream
 from weft.data.opening import UTF8, suffix_of
 from weft.data.records import Input
 from weft.data.redact import shown_columns
@@ -131,7 +131,7 @@ def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     """The row that decides about the columns, and all rows, it included."""
     first = next(rows, None)
     if first is None:
-        raise DataError("holds no rows", file=source)
+        raise DataError(NO_ROWS, file=source)
     return first, chain([first], rows)
 
 

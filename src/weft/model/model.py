@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from weft.checkpoints.hf import CONFIG
+from weft.checkpoints.source import DEFAULT
 from weft.data.frames import frame_builder
 from weft.data.predictions import PlainPrediction
 from weft.data.tables import RowSource
@@ -175,6 +177,8 @@ def load(folder: str | os.PathLike[str], *, device: Device = "auto") -> Model:
     path = Path(folder)
     if not (path / DOCUMENT).is_file():
         problem = "is no weft model (it has no weft.json)" if path.exists() else "does not exist"
+        if path == Path(DEFAULT) or (path / CONFIG).is_file():
+            problem = "is an encoder, which has no tasks"
         raise CheckpointError(f"{path} {problem}; name a folder that `weft train` wrote")
     where = choose_device(device)
     return Model(load_network(path).to(where))

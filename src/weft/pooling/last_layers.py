@@ -14,7 +14,10 @@ from weft.tensors import States
 
 
 class LastLayers(Pooler):
-    """The pooled states of the last `count` layers, averaged: lower layers still know the words the last one forgot.
+    """The first token's states in the last `count` layers, averaged: lower layers know words the last one forgot.
+
+    The first token, although a task without `pooling` reads the mean of its tokens: to compare with that, and for
+    encoders of sentences such as `minilm`, set `of = "mean"`.
 
     Needs the hidden states named by `layers`; returns (B, H); no parameters. An encoder of fewer than `count` blocks
     gives the mean over all of them; the embeddings never take part. For the last layer the final states are used, so

@@ -57,7 +57,7 @@ def _open(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise WeftError(f"cannot write {path}: {error.strerror or error}") from None
+        raise WeftError(f"cannot write {path}: {error.strerror or error}; name another place") from None
 
 
 def _is_still_there(handle: int, path: Path) -> bool:

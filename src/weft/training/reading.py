@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from weft.corpus.files import corpus_files
 from weft.data.cells import is_blank
-from weft.data.formats import Row
+from weft.data.formats import NO_ROWS, Row
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
 from weft.data.redact import shown_columns
@@ -275,7 +275,7 @@ class _Reader:
         messages += [_describe(part, *problem) for problem in self.problems.items()]
         messages += self._wrong_answers(part)
         if not (self.rows or self.absent or self.problems or self.wrong):
-            empty = f"holds no row with an answer in the column {self.column!r}" if self.total else "holds no rows"
+            empty = f"holds no row with an answer in the column {self.column!r}" if self.total else NO_ROWS
             lost = self.total and self.column not in self.columns
             messages.append(part.locate(empty + (self._columns(self.column, self.columns) if lost else "")))
         return messages

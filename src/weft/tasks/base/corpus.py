@@ -50,7 +50,7 @@ class CorpusTask(Task):
     train: FilesOption = None
     """Raw text to learn from: a file (.txt, or a table), a folder of files, or a pattern like `notes/*.txt`."""
     dev: RowsOrShareOption = None
-    """Raw text to choose by, or the share of the training text to hold out for that, by documents; 0.1 if unset."""
+    """Raw text to choose by, or the share of the training text to hold out, by documents, 0 for none; 0.1 if unset."""
     test: RowsOption = None
     """Raw text to report on; the dev text where there is none."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
