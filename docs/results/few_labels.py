@@ -39,7 +39,8 @@ one table. In the tables of differences, above 0 weft is better; every set count
 
 The settings of weft's default come from some fifteen tries in view of test rows of TREC, banking77 and symptom2disease
 ([decisions](../decisions.md)), so that its figures on these are a little flattered; that heads begin with the words of
-labels was decided on rows of training files. The table is being filled: what is not there has not been run."""
+labels, and by which loss rows of one label are brought together, was decided on rows of training files and on other
+sets. The table is being filled: what is not there has not been run."""
 
 
 def few_labels_page(folder: Path) -> str:
