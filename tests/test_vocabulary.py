@@ -319,6 +319,7 @@ def exact(corpus: Path) -> Tokenizer:
 @given(text=st.text(st.characters(codec="utf-8"), max_size=50))
 @example(text="  two  blanks \n\t é e\u0301 日本 👩‍👩‍👧 \x00\x85\u2028 don't ")
 def test_byte_pairs_give_every_text_back_and_know_every_character(exact: Tokenizer, text: str) -> None:
+    assume(not any(name in text for name in SPECIAL))  # a text that writes [UNK] is read as saying so
     ids = exact.backend.encode(text, add_special_tokens=False).ids
     assert exact.backend.decode(ids, skip_special_tokens=False) == text
     assert SPECIAL.index("[UNK]") not in ids
