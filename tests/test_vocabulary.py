@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 import tokenizers
 import transformers
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
