@@ -38,7 +38,7 @@ class PairwiseCosine(Loss):
             asked = likeness(targets).to(vectors.dtype)
             other = ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
             error = (vectors @ vectors.T - asked).square()
-            halves = [((asked > 0) & other), (asked == 0) & other]
+            halves = [(asked > 0) & other, (asked == 0) & other]
             alike, apart = ((error * half).sum() / half.sum().clamp(min=1) for half in halves)
             return (alike + apart) / 2 * halves[0].any()
 
