@@ -297,7 +297,7 @@ def test_a_task_is_chosen_by_its_own_metric_or_its_kinds(build: Any) -> None:
 
 
 def test_several_tasks_of_one_pass_each_get_the_layers_they_need(build: Any) -> None:
-    deep, two = ({"pooling": {"kind": "last_layers", "count": count}} for count in (3, 2))
+    deep, two = ({"pooling": {"kind": "last_layers", "of": "cls", "count": count}} for count in (3, 2))
     network = build({"plain": {}, "two": two, "deep": deep})
     tokenized = network.encode("plain", [Input(("the quick fox",)), Input(("dog",))])
     batches = {name: network.collate(name, tokenized) for name in network.tasks}

@@ -602,7 +602,7 @@ STAGES: dict[str, Any] = {
         {**FIT, "tasks": ["b"]},
     ],
     "conditioning": "task_input",
-    "training": {"ema_decay": 0.5},
+    "training": {"ema_decay": 0.5, "consistency": 0.5},
 }
 
 

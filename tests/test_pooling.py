@@ -95,6 +95,11 @@ def test_last_layers_averages_the_last_layers_and_never_the_embeddings(of: str, 
     torch.testing.assert_close(pooler.build(WIDTH)(only_asked), pooler.build(WIDTH)(states))
 
 
+def test_last_layers_reads_the_mean_unless_asked_for_the_first_token() -> None:
+    states = encode(ROWS)
+    torch.testing.assert_close(LastLayers(count=1).build(WIDTH)(states), states.mean())
+
+
 def test_last_layers_asks_for_the_last_of_the_layers_there_are() -> None:
     assert LastLayers(count=4).layers(12) == (9, 10, 11, 12)
     assert LastLayers(count=4).layers(4) == (1, 2, 3, 4)

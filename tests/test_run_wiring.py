@@ -457,6 +457,7 @@ DEFAULTS = {
     "warmup_ratio": 0.1,
     "lr_scheduler_type": "linear",
     "max_grad_norm": 1.0,
+    "consistency": 0.0,
     "loss_weights": "fixed",
     "conflict": "ignore",
     "gradient_agreement": True,

@@ -169,6 +169,19 @@ def test_every_parameter_gets_a_gradient(case: Case) -> None:
     assert not silent
 
 
+def test_scores_that_differ_disagree_and_the_same_do_not(case: Case) -> None:
+    network = case.network()
+    batch, target = case.batch(network), network.targets["t"]
+    first = network(batch)
+    other = replace(first, values=first.values.detach() + torch.randn(first.values.shape) / 2)
+    assert target.disagreement(first, first, batch).abs() < 1e-9
+    apart = target.disagreement(first, other, batch)
+    torch.testing.assert_close(apart, target.disagreement(other, first, batch))
+    assert apart > 0
+    apart.backward()
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in network.encoder.parameters())
+
+
 def test_a_saved_network_predicts_the_same_bits_elsewhere_and_without_the_encoder_it_came_from(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

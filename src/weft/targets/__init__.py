@@ -38,6 +38,7 @@ from weft.metrics.decisions import workload_table
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import ClassTable, Section
 from weft.metrics.wrong_rows import Mistake
+from weft.targets.base.disagreement import between_labels
 from weft.tensors import Batch, Scores
 from weft.tokenization.examples import TokenizedExample
 
@@ -207,6 +208,11 @@ class FittedTarget(ABC):
     @abstractmethod
     def build_loss(self, loss: Loss) -> ScoresLoss:
         """The loss over a head's scores and the gold of a batch."""
+
+    def disagreement(self, first: Scores, second: Scores, batch: Batch) -> Tensor:
+        """How far two scores of one batch say different things, a scalar that counts as its loss does; by default, of
+        one label or none per answer."""
+        return between_labels(first.values, second.values)
 
     def answer_loss(self, loss: Loss) -> LossFunction | None:
         """The loss over scores and gold tensors where each answer counts by itself; None where it does not.

@@ -24,7 +24,9 @@ from weft.metrics.outcomes.counts import LabelSetOutcomes
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
 from weft.targets import FittedRowTarget, Target, confidences
+from weft.targets.base.disagreement import between_chances
 from weft.targets.base.reading import read_label
+from weft.tensors import Batch, Scores
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,9 @@ class FittedLabels(FittedRowTarget):
 
     def row_loss(self, loss: Loss) -> LossFunction:
         return loss.build(self.counts, self.rows)
+
+    def disagreement(self, first: Scores, second: Scores, batch: Batch) -> Tensor:
+        return between_chances(first.values, second.values)
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         likely = torch.sigmoid(scores.float() / self.temperature)

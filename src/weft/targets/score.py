@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from weft.baselines.majority import mean_scores
 from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
@@ -22,6 +23,7 @@ from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes.numbers import NumberOutcomes
 from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pairs
+from weft.tensors import Batch, Scores
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 _POINT = "; a decimal comma is not read, since in other places it parts thousands: write a point"
@@ -132,6 +134,11 @@ class FittedScore(FittedRowTarget):
             return compute((self.values(scores) - self.mean) / self.std, (targets - self.mean) / self.std)
 
         return scaled
+
+    def disagreement(self, first: Scores, second: Scores, batch: Batch) -> Tensor:
+        """The mean squared difference, in units of the training scores' standard deviation."""
+        ours, theirs = (self.values(scores.values.float()) for scores in (first, second))
+        return F.mse_loss(ours / self.std, theirs / self.std)
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
         return [ScorePrediction(value) for value in self.values(scores.float()).tolist()]

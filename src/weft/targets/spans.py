@@ -90,11 +90,12 @@ class FittedSpans(FittedAnnotations):
             values, gold = self._sample(scores.values, batch.gold)
             if not len(gold):  # nothing was drawn, and nothing is to be learned: zero, with a gradient of zero
                 return values.sum()
-            words = batch.indices.words
-            assert words is not None
-            return compute(values, gold) * (len(gold) / len(words.first_sub_words))  # per word, as other losses
+            return compute(values, gold) * (len(gold) / _words(batch))
 
         return of_spans
+
+    def disagreement(self, first: Scores, second: Scores, batch: Batch) -> Tensor:
+        return super().disagreement(first, second, batch) * (len(first.values) / _words(batch))
 
     def _sample(self, values: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
         """All spans with a label, and of the others as many as `negatives` asks for."""
@@ -217,3 +218,9 @@ class _Candidate(NamedTuple):
     any_label: float  # the probability that it has a label
     odds: float  # log odds of that
     span: PredictedSpan  # with the likeliest label
+
+
+def _words(batch: Batch) -> int:
+    """How many words a batch has, by which losses of spans are counted, as others are."""
+    assert batch.indices.words is not None
+    return max(len(batch.indices.words.first_sub_words), 1)
