@@ -22,12 +22,13 @@ from rich.console import Console
 import weft
 from conftest import RunWeft, make_tiny_folder
 from weft.comparison.grid import read_grid
-from weft.comparison.jobs import list_jobs
+from weft.comparison.jobs import Job, list_jobs
 from weft.comparison.plan import expand
 from weft.comparison.progress import ComparisonCallback, LiveTable, MeanSoFar
 from weft.comparison.worker import Worker
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, DivergedError, WeftError
 from weft.metrics.outcomes.file import read_outcomes
+from weft.reports.comparison_csv import read_csv
 from weft.reports.comparison_record import read_comparison
 from weft.training.interrupt import Interrupted
 from weft.training.shared import Shared
@@ -36,6 +37,7 @@ KEY = "[0-9a-f]" * 24  # the pattern of a run's name
 PLANTED = "zanzibar"  # in every text, and nowhere else
 Whole = tuple[dict[str, Any], list[dict[str, str]]]
 WORDS = ("apple", "pear", "plum", "fig")
+WILD = {"training.learning_rate": 1e30}  # diverges
 
 
 class Silent(ComparisonCallback):
@@ -368,13 +370,63 @@ def test_a_missing_ray_says_how_to_get_it(
         run(grid, tmp_path / "out", engine="ray")
 
 
-def test_a_run_that_cannot_be_finished_is_named_and_the_others_are_kept(grid: dict[str, Any], tmp_path: Path) -> None:
-    wild = {**grid, "variants": {**grid["variants"], "wild": {"training.learning_rate": 1e30}}}
+def test_a_run_that_cannot_be_finished_is_named_and_the_others_are_kept(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = Worker._train
+
+    def fail(self: Worker, job: Job, *args: Any) -> None:
+        if job.arm == "wild":
+            raise WeftError("the disk is full")
+        train(self, job, *args)
+
+    monkeypatch.setattr(Worker, "_train", fail)
     with pytest.raises(WeftError, match=r"2 of 6 runs could not be finished.*wild, seed 1"):
-        run(wild, tmp_path / "out")
+        run({**grid, "variants": {**grid["variants"], "wild": WILD}}, tmp_path / "out")
     record = read_comparison(tmp_path / "out" / "compare.json")
     assert record.unfinished == 2
     assert [cell.seeds for cell in record.cells] == [2, 2, 0]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_diverges_is_kept_as_such_and_neither_made_again_nor_judged(
+    grid: dict[str, Any], tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wild = {**grid, "variants": {**grid["variants"], "wild": WILD}}
+    found = run(wild, tmp_path / "out", jobs=jobs, keep="all")
+    assert found.record.unfinished == 0
+    assert [(cell.seeds, cell.diverged, cell.verdict) for cell in found.record.cells][2] == (0, 2, "")
+    assert [(cell.seeds, cell.diverged) for cell in found.record.cells[:2]] == [(2, 0)] * 2
+    assert found.record.cells[1].verdict  # the others are
+    said = "training of wild diverged with 2 of 2 seeds, so it has no verdict"
+    page = (tmp_path / "out" / "compare.html").read_text("utf-8")
+    for output in (repr(found), (tmp_path / "out" / "compare.md").read_text("utf-8"), page):
+        assert said in output.replace("\n", " ")
+        assert "diverged 2 of 2" in output
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 4
+    assert read_csv((tmp_path / "out" / "compare.csv").read_text("utf-8")).cells[2].diverged == 2
+
+    monkeypatch.setattr(Worker, "run", None)
+    assert run(wild, tmp_path / "out", keep="all").record.cells == found.record.cells
+
+
+def test_seeds_with_which_nothing_diverged_are_shown_but_not_judged(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, seeds = Worker._train, {**grid, "seeds": 3}
+    plan = expand(read_grid(seeds), device="cpu")
+
+    def fail(self: Worker, job: Job, *args: Any) -> None:
+        if job.seed == plan.seeds[-1] and job.arm == arm:
+            raise DivergedError("the loss is nan")
+        train(self, job, *args)
+
+    monkeypatch.setattr(Worker, "_train", fail)
+    for arm in [one.name for one in plan.arms]:
+        cells = run(seeds, tmp_path / arm).record.cells
+        assert sorted((cell.seeds, cell.diverged) for cell in cells) == [(2, 1), (3, 0)]
+        assert cells[1].difference is not None
+        assert [cell.verdict for cell in cells] == ["", ""]
 
 
 def test_a_second_grid_on_the_same_folder_is_refused(grid: dict[str, Any], tmp_path: Path) -> None:

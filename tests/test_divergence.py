@@ -18,7 +18,7 @@ from weft.errors import WeftError
 from weft.model.network import Network
 from weft.tensors import Batch, Scores
 from weft.tokenization.tokenizer import Tokenizer
-from weft.training.divergence import DivergedError
+from weft.training.divergence import DivergedStepError
 
 NUMBERS = [math.nan, math.inf, -math.inf]
 
@@ -60,7 +60,7 @@ def test_weights_that_turn_in_the_last_step_of_an_epoch_are_seen_before_they_are
     place: Place, value: float
 ) -> None:
     """Three batches of two rows: the last step is the third."""
-    with weights_after(3, value), pytest.raises(DivergedError) as caught:
+    with weights_after(3, value), pytest.raises(DivergedStepError) as caught:
         place.train({"a": place.task("a", 6)}, "last")
     assert caught.value.exit_code == 1
     assert caught.value.step == 3
@@ -72,14 +72,14 @@ def test_weights_that_turn_in_the_last_step_of_an_epoch_are_seen_before_they_are
 
 def test_weights_that_turn_within_an_epoch_are_seen_in_that_step(place: Place) -> None:
     seen = Recorder()
-    with weights_after(2, math.nan), pytest.raises(DivergedError) as caught:
+    with weights_after(2, math.nan), pytest.raises(DivergedStepError) as caught:
         place.train({"a": place.task("a", 8)}, "within", callback=seen)
     assert caught.value.step == len(seen.updates) == 2
 
 
 def test_the_rows_of_the_step_are_named_by_their_lines(place: Place) -> None:
     seen = Recorder()
-    with weights_after(2, math.nan), pytest.raises(DivergedError) as caught:
+    with weights_after(2, math.nan), pytest.raises(DivergedStepError) as caught:
         place.train({"a": place.task("a", 8), "b": place.task("b", 8)}, "lines", callback=seen)
     clean = Recorder()
     place.learn({"a": place.task("a", 8), "b": place.task("b", 8)}, "clean", callback=clean)
@@ -94,7 +94,7 @@ def test_the_rows_of_the_step_are_named_by_their_lines(place: Place) -> None:
 
 
 def test_every_batch_of_an_accumulated_step_is_named(place: Place) -> None:
-    with weights_after(1, math.inf), pytest.raises(DivergedError) as caught:
+    with weights_after(1, math.inf), pytest.raises(DivergedStepError) as caught:
         place.train(
             {"a": place.task("a", 4), "b": place.task("b", 4)}, "both", training={"gradient_accumulation_steps": 2}
         )
@@ -120,7 +120,7 @@ def test_a_gradient_that_is_no_number_moves_no_weight(
 
     monkeypatch.setattr(Network, "forward", forward)
     seen = Recorder()
-    with pytest.raises(DivergedError, match="gradient") as caught:
+    with pytest.raises(DivergedStepError, match="gradient") as caught:
         place.train({"a": place.task("a", 6)}, "steep", callback=seen, training={"max_grad_norm": max_grad_norm})
     assert caught.value.step == 3
     assert len(seen.updates) == 2
@@ -156,7 +156,7 @@ def test_a_loss_that_is_no_number_moves_no_weight(place: Place, monkeypatch: pyt
 
     monkeypatch.setattr(Network, "losses", losses)
     seen = Recorder()
-    with pytest.raises(DivergedError, match="loss of task 'a' is inf"):
+    with pytest.raises(DivergedStepError, match="loss of task 'a' is inf"):
         place.train({"a": place.task("a", 4)}, "loss", callback=seen)
     assert not seen.updates
     assert_nothing_kept(place, "loss")

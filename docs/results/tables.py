@@ -116,9 +116,12 @@ def _line(recipe: Recipe, folder: Path, prefix: str) -> str:
 def verdicts(record: ComparisonRecord) -> str:
     """For each variant that is held against another, how often it got which verdict."""
     held = [cell for cell in record.cells if not cell.is_base]
-    told = {variant: Counter(cell.verdict for cell in held if cell.variant == variant) for variant in _variants(record)}
+    told = {
+        variant: Counter(cell.verdict or "diverged" * bool(cell.diverged) for cell in held if cell.variant == variant)
+        for variant in _variants(record)
+    }
     return "; ".join(
-        f"{variant}: " + ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+        f"{variant}: " + ", ".join(f"{counts[word]} {word}" for word in (*VERDICTS, "diverged") if counts[word])
         for variant, counts in told.items()
     )
 

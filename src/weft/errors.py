@@ -4,7 +4,8 @@
     ├── ConfigError        a choice in a config file or an argument is not possible
     ├── DataError          an input file or text cannot be read (carries file, line, column)
     │   └── InputError     the same, of what `Estimator` is given (also a ValueError)
-    └── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
+    ├── CheckpointError    a model folder cannot be read or written (carries missing, surplus, mismatched)
+    └── DivergedError      training has come to numbers that are none
 
 A message says where, what was received, what is allowed and what to do. It never contains a user's text.
 """
@@ -117,3 +118,7 @@ class TruncationWarning(UserWarning):
 
 class EmptyTextWarning(UserWarning):
     """Some texts had nothing to read, so what was answered for them means nothing; given once per call."""
+
+
+class DivergedError(WeftError):
+    """Training has come to numbers that are not finite, and would again with the same rows, options and seed."""

@@ -67,8 +67,10 @@ class Follower(Listener):
     def finished(self, job: Job, run: FinishedRun) -> None:
         self.store.write(job.key, run.result, run.outcomes)
         self.taken[job.arm, job.size].append(time.monotonic() - self._leave(job).began)
+        if run.result.diverged:
+            self.callback.note(f"{job.name}: {run.result.diverged}")
         for column in self.columns:
-            if column.arm == job.arm:
+            if column.arm == job.arm and not run.result.diverged:
                 score = run.result.scores[column.task].get(self.metrics[column.task])
                 self.values[column.task, column.variant, job.size] += [] if score is None else [score]
         self._tell()

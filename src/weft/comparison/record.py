@@ -18,8 +18,8 @@ from weft.reports.comparison_record import ComparisonRecord
 
 def build_record(plan: GridPlan, jobs: Sequence[Job], store: Store, name: str) -> ComparisonRecord:
     """The record of a grid, finished or not."""
-    runs = gather_runs(jobs, store)
-    cells = build_cells(plan, runs)
+    runs, diverged = gather_runs(jobs, store)
+    cells = build_cells(plan, runs, diverged)
     return ComparisonRecord(
         weft=version("weft"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

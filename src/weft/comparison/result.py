@@ -12,7 +12,7 @@ from rich.console import Console
 from weft.model.notebook import html_table
 from weft.reports.comparison_csv import COLUMNS
 from weft.reports.comparison_record import CellRecord, ComparisonRecord
-from weft.reports.comparison_sentences import amount, amounts, p_words, sentences
+from weft.reports.comparison_sentences import amount, amounts, p_words, sentences, verdict_words
 from weft.reports.comparison_terminal import comparison_table
 from weft.reports.summary import interval_in_words, number
 
@@ -65,7 +65,7 @@ class Comparison:
                     amount(cell, cell.difference),
                     amounts(cell, cell.difference_interval),
                     p_words(cell.p),
-                    cell.verdict or ("base" if cell.is_base else "–"),
+                    verdict_words(cell),
                 )
                 for cell in self.record.of(task)
             ]

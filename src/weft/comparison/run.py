@@ -163,7 +163,7 @@ class _Comparing:
 
     def _finish(self, jobs: Sequence[Job], keep: bool) -> list[str]:
         """Make every run that is not there yet; what kept some from being finished."""
-        pending = {job.key: job for job in jobs if job.key not in self.store or (keep and not self._kept(job))}
+        pending = {job.key: job for job in jobs if not self._done(job, keep)}
         if not pending:
             return []
         expected = self._expected(list(pending.values()))
@@ -178,8 +178,11 @@ class _Comparing:
         engine.run(todo, follower)
         return [f"{job.name}: {reason}" for job, reason in follower.failures]
 
-    def _kept(self, job: Job) -> bool:
-        return run_folder(self.folder, job).exists()
+    def _done(self, job: Job, keep: bool) -> bool:
+        """Whether a run is finished and, where it gave a model that is to be kept, that is there too."""
+        if job.key not in self.store:
+            return False
+        return not keep or run_folder(self.folder, job).exists() or not self.store.has_scores(job.key)
 
     def _engine(self, keep: bool, runs: int) -> tuple[Engine, int]:
         """What makes the runs, and how many at once."""

@@ -34,6 +34,12 @@ class RunResult:
     scores: Figures
     baselines: Mapping[str, Figures]  # by task, method and metric
     agreement: Mapping[str, float | None]  # of the tasks' gradients, by pair, at the last evaluation
+    diverged: str = ""  # why it has no scores, where training came to numbers that are none
+
+    @classmethod
+    def without_scores(cls, why: str) -> RunResult:
+        """What is kept of a run that diverged: it would again, so it is not made a second time."""
+        return cls(0.0, 0, 0, 0.0, {}, {}, {}, {}, why)
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class Store:
 
     def __contains__(self, key: str) -> bool:
         return self._json(key).exists() and self._outcomes(key).exists()
+
+    def has_scores(self, key: str) -> bool:
+        """Whether a run is finished and did not diverge."""
+        return key in self and not self.result(key).diverged
 
     def write(self, key: str, result: RunResult, outcomes: Mapping[str, Outcomes]) -> None:
         """Keep a run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,32 +30,34 @@ class SeedRun:
     outcomes: Mapping[str, Outcomes]
 
 
-Runs = dict[tuple[str, int | None], dict[int, SeedRun]]  # by arm and size, then by seed
+ArmSize = tuple[str, int | None]
+Runs = dict[ArmSize, dict[int, SeedRun]]  # by arm and size, then by seed
+Diverged = Mapping[ArmSize, int]  # with how many seeds
 
 
-def gather_runs(jobs: Sequence[Job], store: Store) -> Runs:
-    """The runs of which every fold is finished."""
+def gather_runs(jobs: Sequence[Job], store: Store) -> tuple[Runs, Diverged]:
+    """The runs of which every fold is finished, and how many have a fold that diverged."""
     folds: dict[tuple[str, int | None, int], list[Job]] = defaultdict(list)
     for job in jobs:
         folds[job.arm, job.size, job.seed].append(job)
     runs: Runs = defaultdict(dict)
+    diverged: Counter[ArmSize] = Counter()
     for (arm, size, seed), parts in folds.items():
-        if all(job.key in store for job in parts):
+        if any(job.key in store and not store.has_scores(job.key) for job in parts):
+            diverged[arm, size] += 1
+        elif all(job.key in store for job in parts):
             outcomes = [store.outcomes(job.key) for job in parts]
             joined = {task: type(first).join([part[task] for part in outcomes]) for task, first in outcomes[0].items()}
             runs[arm, size][seed] = SeedRun(tuple(store.result(job.key) for job in parts), joined)
-    return runs
+    return runs, diverged
 
 
-def build_cells(plan: GridPlan, runs: Runs) -> tuple[CellRecord, ...]:
+def build_cells(plan: GridPlan, runs: Runs, diverged: Diverged) -> tuple[CellRecord, ...]:
     """The whole table, task by task, the base of each first."""
-    cells = list(_cells(plan, runs))
-    differences = [cell.difference for cell in cells if cell.difference is not None and len(cell.common) > 1]
+    cells = list(_cells(plan, runs, diverged))
+    differences = [cell.difference for cell in cells if cell.difference is not None and cell.judged]
     words = iter(judge(differences, len(plan.seeds), plan.equivalence))
-    return tuple(
-        cell.record(plan, next(words) if cell.difference is not None and len(cell.common) > 1 else (None, None))
-        for cell in cells
-    )
+    return tuple(cell.record(plan, next(words) if cell.judged else (None, None)) for cell in cells)
 
 
 @lru_cache(maxsize=4)
@@ -64,17 +66,18 @@ def _draw(rows: int) -> Resamples:
     return Resamples.draw(rows, ROUNDS)
 
 
-def _cells(plan: GridPlan, runs: Runs) -> Iterator[_VariantRuns]:
+def _cells(plan: GridPlan, runs: Runs, diverged: Diverged) -> Iterator[_VariantRuns]:
     for task, metric in plan.metrics.items():
-        columns = [column for column in plan.columns if column.task == task]
-        bases = {
-            size: _VariantRuns(task, columns[0].variant, size, metric, runs[columns[0].arm, size])
-            for size in plan.sizes
-        }
+        first, *others = [column for column in plan.columns if column.task == task]
+        bases = {}
+        for size in plan.sizes:
+            of = first.arm, size
+            bases[size] = _VariantRuns(task, first.variant, size, metric, runs[of], diverged.get(of, 0))
         yield from bases.values()
-        for column in columns[1:]:
+        for column in others:
             for size in plan.sizes:
-                yield _VariantRuns(task, column.variant, size, metric, runs[column.arm, size], bases[size])
+                of = column.arm, size
+                yield _VariantRuns(task, column.variant, size, metric, runs[of], diverged.get(of, 0), bases[size])
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class _VariantRuns:
     size: int | None
     metric: str
     runs: Mapping[int, SeedRun]
+    diverged: int = 0  # seeds that have no run here, for that
     base: _VariantRuns | None = None
 
     def outcomes(self, seeds: Sequence[int]) -> list[Outcomes]:
@@ -144,9 +148,17 @@ class _VariantRuns:
         own, base = self.pair
         return paired_difference(own.scores, base.scores, own.resamples, lower_is_better=self.lower_is_better)
 
+    @property
+    def judged(self) -> bool:
+        """Whether there can be a verdict: not of the seeds alone with which nothing diverged, which were not drawn."""
+        whole = self.base is not None and not self.diverged and not self.base.diverged
+        return whole and self.difference is not None and len(self.common) > 1
+
     def record(self, plan: GridPlan, judged: tuple[float | None, Decision | None]) -> CellRecord:
         """The line of the table."""
-        cell = CellRecord(task=self.task, variant=self.variant, size=self.size, metric=self.metric)
+        cell = CellRecord(
+            task=self.task, variant=self.variant, size=self.size, metric=self.metric, diverged=self.diverged
+        )
         if not self.seeds:
             return cell.model_copy(update={"is_base": self.base is None})
         interval = estimate(self.scores, self.resamples, lower_is_better=self.lower_is_better)

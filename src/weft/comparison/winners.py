@@ -19,7 +19,7 @@ def winners(
     """
     for task, metric in plan.metrics.items():
         arms = {column.arm for column in plan.columns if column.task == task}
-        runs = [job for job in jobs if job.arm in arms and job.size == plan.sizes[-1] and job.key in store]
+        runs = [job for job in jobs if job.arm in arms and job.size == plan.sizes[-1] and store.has_scores(job.key)]
         sign = -1.0 if task in lower_is_better else 1.0
         values: dict[str, list[float]] = {}
         for job in runs:

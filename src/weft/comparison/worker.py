@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weft.comparison.jobs import Job
 from weft.comparison.store import RunResult
+from weft.errors import DivergedError
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.file import OUTCOMES, read_outcomes
 from weft.model.devices import Device
@@ -23,7 +24,7 @@ Progress = Callable[[float], None]  # told which part of a run is done
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run gives: numbers about it, and the outcomes of each task's rows."""
+    """What a run gives: numbers about it, and the outcomes of each task's rows, none of one that diverged."""
 
     result: RunResult
     outcomes: dict[str, Outcomes]
@@ -48,21 +49,28 @@ class Worker:
         if not running.has_state():
             shutil.rmtree(running.path, ignore_errors=True)  # what one that was killed has left
         if not target.exists():  # it does where a process was killed after the run and before its result was kept
-            train_one_of_many(
-                dict(job.document),
-                target,
-                data=job.base,
-                device=self.device,
-                resume=running.has_state(),
-                callback=_Steps(progress),
-                shared=self.shared,
-                fold=job.fold_of(),
-                resumable=job.resumable,
-            )
+            try:
+                self._train(job, target, running.has_state(), progress)
+            except DivergedError as error:
+                shutil.rmtree(running.path, ignore_errors=True)
+                return FinishedRun(RunResult.without_scores(str(error)), {})
         finished = FinishedRun(result_of(read_record(target)), read_outcomes(target / OUTCOMES))
         if not self.keep:
             shutil.rmtree(target)
         return finished
+
+    def _train(self, job: Job, target: Path, resume: bool, progress: Progress) -> None:
+        train_one_of_many(
+            dict(job.document),
+            target,
+            data=job.base,
+            device=self.device,
+            resume=resume,
+            callback=_Steps(progress),
+            shared=self.shared,
+            fold=job.fold_of(),
+            resumable=job.resumable,
+        )
 
 
 def run_folder(folder: Path, job: Job) -> Path:

@@ -14,7 +14,7 @@ from weft.data.flat import flat_row
 from weft.data.formats import Row
 from weft.data.predictions import PlainPrediction, Prediction
 from weft.data.records import Input
-from weft.errors import DataError, WeftError
+from weft.errors import DataError, DivergedError
 from weft.model.answers import Answer, Tally
 from weft.model.forms import AnswerForm, NestedForm, with_flags
 from weft.model.inputs import Inputs, lacking_spans
@@ -144,7 +144,7 @@ def score(network: Network, tokenized: Mapping[str, Sequence[TokenizedExample]])
 def check_finite(task: str, scores: Scores) -> None:
     """Raise for scores among which none is the largest."""
     if not math.isfinite(float(scores.values.sum())):
-        raise WeftError(
+        raise DivergedError(
             f"the scores of task {task!r} are not finite: the weights have diverged; train anew with a lower "
             "training.learning_rate"
         )

@@ -23,7 +23,7 @@ COLUMNS = (
     *("task", "variant", "size", "seeds", "metric", "mean", "low", "high"),
     *("difference", "p", "verdict", "seconds", "parameters"),  # scripts rely on these thirteen, in this order
     *("difference_low", "difference_high", "trained_parameters", "rows", "equivalence", "lower_is_better"),
-    *("p_seeds", "p_crossed", "p_rows"),
+    *("p_seeds", "p_crossed", "p_rows", "diverged"),
 )
 OF_ALL = ("smallest_p", "seeds_needed", "quick", "unfinished")  # of the whole record: the same on every line
 

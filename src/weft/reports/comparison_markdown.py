@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from weft.reports.card import code, escaped
 from weft.reports.comparison_record import CellRecord, ComparisonRecord
-from weft.reports.comparison_sentences import amount, amounts, cautions, decidable, most_seeds, p_words, sentences, unit
+from weft.reports.comparison_sentences import (
+    amount,
+    amounts,
+    cautions,
+    decidable,
+    most_seeds,
+    p_words,
+    sentences,
+    unit,
+    verdict_words,
+)
 from weft.reports.record import BASELINES
 from weft.reports.summary import interval_in_words, number
 from weft.reports.svg import FORBIDDEN
@@ -68,7 +78,7 @@ def _line(cell: CellRecord, sized: bool) -> list[str]:
         amount(cell, cell.difference),
         amounts(cell, cell.difference_interval),
         p_words(cell.p),
-        f"**{cell.verdict}**" if cell.verdict else "base" if cell.is_base else "–",
+        f"**{cell.verdict}**" if cell.verdict else verdict_words(cell),
         "–" if cell.seconds is None else f"{cell.seconds:,.1f}",
         f"{cell.parameters:,}",
     ]

@@ -37,7 +37,7 @@ class ClassDifference(RecordPart):
 class CellRecord(RecordPart):
     """One variant of one task, trained on one number of rows: its score over all seeds, and the difference to the base.
 
-    The verdict is empty for the base, with one seed, and while the base is not known.
+    The verdict is empty for the base, with one seed, while the base is not known, and where a run of either diverged.
     """
 
     task: str
@@ -64,6 +64,7 @@ class CellRecord(RecordPart):
     p_seeds: Number = None
     p_crossed: Number = None
     p_rows: Number = None
+    diverged: int = 0  # runs that came to numbers that are none, by seed
     per_class: dict[str, ClassDifference] = Field(default_factory=dict)
 
     @property

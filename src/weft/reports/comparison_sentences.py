@@ -79,6 +79,13 @@ def p_words(p: float | None) -> str:
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
+def verdict_words(cell: CellRecord) -> str:
+    """What stands in the column of verdicts."""
+    runs = cell.seeds + cell.diverged
+    diverged = f"diverged {cell.diverged} of {runs}" if cell.diverged else ""
+    return cell.verdict or diverged or ("base" if cell.is_base else "–")
+
+
 def size_words(size: int | None) -> str:
     return "all rows" if size is None else f"{size:,} rows"
 
@@ -97,14 +104,28 @@ def _found(record: ComparisonRecord, task: str) -> str:
     *smaller, size = record.sizes(task)
     trained = f" with {size_words(size)}" if smaller or size is not None else ""
     base, *others = sorted(record.at(task, size), key=lambda cell: not cell.is_base)
-    known = [cell for cell in others if cell.difference is not None]
+    fell = "".join(f"; {_fell(cell)}" for cell in (base, *others) if cell.diverged)
+    return f"{quoted(task)}{trained}, {_held(record, base, others, smaller)}{fell}"
+
+
+def _held(
+    record: ComparisonRecord, base: CellRecord, others: Sequence[CellRecord], smaller: Sequence[int | None]
+) -> str:
+    """What is said of the variants against the base, but for those that diverged."""
+    whole = [cell for cell in others if not cell.diverged]
+    known = [cell for cell in whole if cell.difference is not None]
     if not known:
-        return f"{quoted(task)}{trained}, {_alone(base)}"
+        return _alone(base)
     if max(cell.seeds for cell in known) == 1:
-        return f"{quoted(task)}{trained}, {_one_seed(base, known)}"
+        return _one_seed(base, known)
     if len(others) == 1:
-        return f"{quoted(task)}{trained}, {_one(record, base, known[0])}{_with_fewer(record, known[0], smaller)}"
-    return f"{quoted(task)}{trained}, {_many(record, base, others)}"
+        return f"{_one(record, base, known[0])}{_with_fewer(record, known[0], smaller)}"
+    return _many(record, base, whole)
+
+
+def _fell(cell: CellRecord) -> str:
+    runs = cell.seeds + cell.diverged
+    return f"training of {quoted(cell.variant)} diverged with {cell.diverged} of {runs} seeds, so it has no verdict"
 
 
 def _alone(base: CellRecord) -> str:

@@ -13,7 +13,7 @@ from weft.reports.comparison_figures import (
     score_figure,
 )
 from weft.reports.comparison_record import CellRecord, ComparisonRecord
-from weft.reports.comparison_sentences import amount, amounts, p_words, size_words, unit
+from weft.reports.comparison_sentences import amount, amounts, p_words, size_words, unit, verdict_words
 from weft.reports.html import breakable, number_cell, raw_cell, table
 from weft.reports.record import BASELINES
 from weft.reports.summary import interval_in_words, number
@@ -44,10 +44,10 @@ def sentence_markup(sentence: str) -> str:
     return breakable(sentence.replace(" %", "\u00a0%"))
 
 
-def verdict_words(cell: CellRecord) -> str:
-    """The word of a cell with its shape, as markup."""
+def verdict_markup(cell: CellRecord) -> str:
+    """The word of a cell with its shape."""
     if not cell.verdict:
-        return '<span class="quiet">base</span>' if cell.is_base else "–"
+        return f'<span class="quiet">{verdict_words(cell)}</span>'
     look = cell.verdict.replace(" ", "-")
     return f'<span class="verdict {look}">{SYMBOLS[cell.verdict]}\u00a0{cell.verdict.replace(" ", chr(160))}</span>'
 
@@ -81,7 +81,7 @@ def _line(cell: CellRecord, counted: bool, headings: Sequence[str]) -> list[str]
         number_cell(amount(cell, cell.difference), "strong", difference),
         number_cell(amounts(cell, cell.difference_interval), "", its_interval),
         _p_cell(cell, p),
-        raw_cell(verdict_words(cell), "", verdict),
+        raw_cell(verdict_markup(cell), "", verdict),
         number_cell(seconds, "", cost),
         number_cell(f"{cell.parameters:,}", "", parameters),
     ]

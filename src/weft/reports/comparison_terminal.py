@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.reports.comparison_record import CellRecord, ComparisonRecord, Verdict
-from weft.reports.comparison_sentences import amount, amounts, cautions, p_words, unit
+from weft.reports.comparison_sentences import amount, amounts, cautions, p_words, unit, verdict_words
 from weft.reports.record import BASELINES
 from weft.reports.summary import interval_in_words, number
 
@@ -52,6 +52,6 @@ def _line(cell: CellRecord, sized: bool, wide: bool) -> list[str | Text]:
         amount(cell, cell.difference),
         amounts(cell, cell.difference_interval),
         p_words(cell.p),
-        Text(cell.verdict or ("base" if cell.is_base else "–"), style=STYLES[cell.verdict]),
+        Text(verdict_words(cell), style=STYLES[cell.verdict]),
         *["–" if cell.seconds is None else f"{cell.seconds:,.1f}"] * wide,
     ]

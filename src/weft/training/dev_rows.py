@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weft.data.dataset import Splits
-from weft.errors import WeftError
+from weft.errors import DivergedError
 from weft.model.evaluate import ScoredWindow, TaskResult, TokenizedGroup, evaluate, score_rows, tokenize_rows
 from weft.model.network import Network
 from weft.training.kept_weights import KeptWeights
@@ -111,5 +111,7 @@ class BestWeights:
         if value is None:
             return True
         if not math.isfinite(value):
-            raise WeftError(f"training has diverged: the dev value of {name} is {value}; lower training.learning_rate")
+            raise DivergedError(
+                f"training has diverged: the dev value of {name} is {value}; lower training.learning_rate"
+            )
         return best is None or value > best["value"]

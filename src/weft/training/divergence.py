@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from weft.errors import WeftError
+from weft.errors import DivergedError
 
 LearnedBatch = tuple[str, Sequence[int]]  # a task, and the lines of the training rows its batch was made of
 _SHOWN = 32  # lines of each batch
 
 
-class DivergedError(WeftError):
+class DivergedStepError(DivergedError):
     """A run whose numbers are no numbers any more, with the batches of the step in which that came to light."""
 
     def __init__(self, message: str, step: int, batches: Sequence[LearnedBatch]) -> None:
@@ -29,7 +29,7 @@ class DivergedError(WeftError):
 def check_finite(what: str, value: float, step: int, batches: Sequence[LearnedBatch]) -> None:
     """Raise where a loss, a gradient or a weight is NaN or infinite."""
     if not math.isfinite(value):
-        raise DivergedError(f"{what} is {value}", step, batches)
+        raise DivergedStepError(f"{what} is {value}", step, batches)
 
 
 def total(tensors: Iterable[Tensor]) -> float:
