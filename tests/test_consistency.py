@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Categorical, kl_divergence
 
-from recorder import HEAD, Place, at_weights, gradients_of, make_place
+from recorder import Place, at_weights, gradients_of, make_place
 from weft.targets.base.disagreement import between_chances, between_labels
 from weft.targets.label import FittedLabel
 from weft.tensors import Batch, Scores
@@ -66,8 +66,8 @@ def test_what_two_passes_differ_by_is_part_of_a_step(still: Place, monkeypatch: 
         return (first.values + 2 * second.values).square().sum()
 
     monkeypatch.setattr(FittedLabel, "disagreement", apart)
-    tasks = {"a": {**still.task("a", 6), "head": HEAD}}
-    seen = still.learn(tasks, "part", training={**PLAIN, "consistency": 0.5}, phases=[{"steps": 1}])
+    tasks = {"a": still.task("a", 6, consistency=0.5)}
+    seen = still.learn(tasks, "part", training=PLAIN, phases=[{"steps": 1}])
     update = seen.updates[0]
     assert len(update.batches) == 2
     assert update.batches[0] is update.batches[1]
@@ -87,8 +87,8 @@ def test_the_loss_of_both_passes_counts(dropping: Place, monkeypatch: pytest.Mon
         return first.values.sum() * 0
 
     monkeypatch.setattr(FittedLabel, "disagreement", apart)
-    tasks = {"a": dropping.task("a", 6, "aab")}
-    seen = dropping.learn(tasks, "both", training={**PLAIN, "consistency": 1}, phases=[{"steps": 1}])
+    tasks = {"a": dropping.task("a", 6, "aab", consistency=1)}
+    seen = dropping.learn(tasks, "both", training=PLAIN, phases=[{"steps": 1}])
     assert not torch.equal(*given)  # dropout is drawn anew
     gold = seen.updates[0].batches[0].gold
     assert gold is not None
@@ -97,16 +97,20 @@ def test_the_loss_of_both_passes_counts(dropping: Place, monkeypatch: pytest.Mon
     torch.testing.assert_close(seen.updates[0].gradients["heads.<a>.1.bias"], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_it_takes_two_passes_of_every_kind_only_where_it_is_asked_for(dropping: Place) -> None:
-    tasks = {"a": dropping.task("a", 6, "aab")}
-    plain = dropping.learn(tasks, "once", phases=[{"steps": 2}])
-    twice = dropping.learn(tasks, "twice", training={"consistency": 1}, phases=[{"steps": 2}])
-    assert [len(update.batches) for update in plain.updates] == [1, 1]
-    assert [len(update.batches) for update in twice.updates] == [2, 2]
+def test_only_a_task_that_asks_for_it_takes_two_passes(dropping: Place) -> None:
+    tasks = {"a": dropping.task("a", 6, "aab", consistency=1), "b": dropping.task("b", 6, "aab")}
+    seen = dropping.learn(tasks, "twice", phases=[{"steps": 2}])
+    assert [update.tasks for update in seen.updates] == [["a", "a"], ["b"]] * 2
+
+
+def test_of_tasks_that_learn_in_one_pass_only_those_that_ask_for_it_pass_again(dropping: Place) -> None:
+    tasks = {"aa": dropping.task("aa", 6, "aab", consistency=1), "bb": dropping.task("bb", 6, "abb")}
+    seen = dropping.learn(tasks, "one-pass", phases=[{"steps": 2}])
+    assert [update.tasks for update in seen.updates] == [["aa", "bb", "aa"]] * 2
 
 
 def test_rows_that_are_compared_with_each_other_pass_once(dropping: Place) -> None:
     phases = [{"loss": "supervised_contrastive", "steps": 2}, {"fit": "logistic"}]
-    tasks = {"a": dropping.task("a", 8)}
-    seen = dropping.learn(tasks, "contrast", training={"consistency": 1}, phases=phases)
+    tasks = {"a": dropping.task("a", 8, consistency=1)}
+    seen = dropping.learn(tasks, "contrast", phases=phases)
     assert [len(update.batches) for update in seen.updates] == [1, 1]

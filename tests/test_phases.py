@@ -602,12 +602,12 @@ STAGES: dict[str, Any] = {
         {**FIT, "tasks": ["b"]},
     ],
     "conditioning": "task_input",
-    "training": {"ema_decay": 0.5, "consistency": 0.5},
+    "training": {"ema_decay": 0.5},
 }
 
 
 def stages(place: Place) -> dict[str, Any]:
-    return {"a": place.task("a", 9, "abb"), "b": place.task("b", 6, "ab")}
+    return {"a": place.task("a", 9, "abb", consistency=0.5), "b": place.task("b", 6, "ab")}
 
 
 @pytest.fixture(scope="module")

@@ -457,7 +457,6 @@ DEFAULTS = {
     "warmup_ratio": 0.1,
     "lr_scheduler_type": "linear",
     "max_grad_norm": 1.0,
-    "consistency": 0.0,
     "loss_weights": "fixed",
     "conflict": "ignore",
     "gradient_agreement": True,
@@ -483,6 +482,7 @@ def test_what_a_config_leaves_out_is_as_the_documentation_says() -> None:
     assert experiment.phases == ()
     assert experiment.preset.to_dict() == {"kind": "auto"}  # which gives epochs, rates and phases
     assert experiment.tasks["a"].weight == 1.0
+    assert experiment.tasks["a"].consistency == 0.0
     assert experiment.tasks["a"].dev is None
 
 

@@ -64,10 +64,6 @@ class Training(Batching):
     ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
     """How much of a running average of the weights each step keeps: with 0.99 it is that of about the last hundred
     steps. The average is measured and kept in place of the last weights; there is none if unset."""
-    consistency: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """How much it counts against a step that two passes over its rows, between which only dropout differs, say
-    different things (R-Drop, Liang et al. 2021); 1 is a good first try. Takes twice the time, and rows can be learned
-    from for longer before they are learned by heart; 0 for one pass."""
     gradient_accumulation_steps: Annotated[int, Field(ge=1)] | None = None
     """Batches per step of the optimizer; 1 if unset, and one per task with `pcgrad`."""
     loss_weights: Literal["fixed", "uncertainty"] = "fixed"

@@ -153,6 +153,10 @@ class Task(TaskFiles, root=True):
 
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Weight of this task's loss."""
+    consistency: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """How much it counts that two passes over the same rows, between which only dropout differs, say different things
+    (R-Drop, Liang et al. 2021); 1 is a good first try. Its steps take twice the time, and its rows can be learned from
+    for longer before they are learned by heart; 0 for one pass."""
     metric: str | None = None
     """The metric to choose by; each kind has its own default."""
     max_length: Annotated[int, Field(ge=3)] | None = None

@@ -169,24 +169,27 @@ class PhaseRun:
         batches = {task: self.batches[task].next().to(self.hardware.device) for task in together}
         whole = []
         with self.hardware.autocast():
-            losses = self._losses(self.model, batches, twice=self.plan.consistency > 0)
+            losses = self._losses(self.model, batches, learning=True)
             for task, loss in losses.items():
                 extra = None if task in self.contrasts else self.network.extra_loss(task)
                 whole.append(self.weights(task, loss if extra is None else loss + extra))
         self.hardware.backward(torch.stack(whole).sum() / share)
         return batches, {task: float(loss.detach()) for task, loss in losses.items()}
 
-    def _losses(self, model: nn.Module, batches: Mapping[str, Batch], twice: bool = False) -> dict[str, Tensor]:
-        """The loss of each batch: of what the task's head says, once or `twice`, or of what it reads."""
+    def _losses(self, model: nn.Module, batches: Mapping[str, Batch], learning: bool = False) -> dict[str, Tensor]:
+        """The loss of each batch: of what the task's head says, and says again where that must agree, or of what it
+        reads."""
         losses = {}
         if not self.contrasts.keys() & batches:
-            scores, again = model(batches), model(batches) if twice else {}
+            scores, tasks = model(batches), self.network.tasks
+            twice = {task: batch for task, batch in batches.items() if learning and tasks[task].consistency}
+            again = model(twice) if twice else {}
             for task, batch in batches.items():
                 losses[task] = self.losses[task](scores[task], batch)
-                if twice:
+                if task in again:
                     second = self.losses[task](again[task], batch)
                     apart = self.network.targets[task].disagreement(scores[task], again[task], batch)
-                    losses[task] = (losses[task] + second) / 2 + self.plan.consistency * apart
+                    losses[task] = (losses[task] + second) / 2 + tasks[task].consistency * apart
             return losses
         for task, batch in batches.items():  # one: rows that are compared with each other are drawn by their labels
             assert batch.gold is not None

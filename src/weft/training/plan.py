@@ -37,7 +37,6 @@ class PhasePlan:
     words: bool = True  # whether these begin with what the words of labels tell
     interpolate: float = 1.0  # how far the encoder goes in the end
     ema_decay: float | None = None  # of the average of weights, where there is one
-    consistency: float = 0.0  # how much it counts that two passes differ; 0 for one
 
     @property
     def measured(self) -> bool:
@@ -92,7 +91,6 @@ def _plan(phase: Phase, experiment: Experiment, batches: Mapping[Together, int],
         words=phase.words is not False,
         interpolate=phase.interpolate or 1.0,
         ema_decay=None if phase.fit is not None else settings.ema_decay,
-        consistency=settings.consistency,
     )
 
 
