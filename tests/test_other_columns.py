@@ -190,6 +190,8 @@ def test_tags_in_another_column_are_known_by_their_looks(model: weft.Model) -> N
     given = [{**row, "ner": tag} for row, tag in zip(rows, tags, strict=True)]
     assert model.evaluate(given, "names", label="ner") == expected
     assert expected["names"].rows == 2
+    others = [{**row, "message": "a fox", "mood": "calm"} for row in given]
+    assert model.evaluate(others, ["names", "mood"], label={"names": "ner"})["mood"].rows == 3  # none is lost
 
 
 def test_evaluate_reads_texts_and_answers_in_other_columns(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from weft.checks.findings import Finding, Part
@@ -64,6 +64,15 @@ def _find_without_rows(name: str, task: Task) -> Iterator[Finding]:
     yield Finding("note", f"tasks.{name}", message)
     if task.test is None:
         yield Finding("warning", f"tasks.{name}.test", "how far the words of labels go is not measured; name a file")
+
+
+def find_uncalibrated_costs(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """Costs that are weighed with probabilities of which no row shows how true they are."""
+    if not task.target().weighs_costs or task.train is None or "train" not in parts or not parts["train"].complete:
+        return
+    if "dev" not in parts or not parts["dev"].rows:
+        message = "costs are weighed with probabilities, which nothing calibrates: there are no dev rows"
+        yield Finding("note", f"tasks.{name}.costs", message, "dev = 0.2 holds some out", message)
 
 
 def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None) -> Iterator[Finding]:

@@ -96,7 +96,8 @@ def evaluate(
     if not (details or page):
         return
     kinds = {name: network.tasks[name].to_dict()["kind"] for name in results}
-    record = evaluation_record(results, kinds, None if data else read_record(model))
+    uncalibrated = [name for name in results if network.targets[name].weighs_uncalibrated]
+    record = evaluation_record(results, kinds, None if data else read_record(model), uncalibrated)
     if details:
         _write(details, to_json(results_document(record)))
     if page:

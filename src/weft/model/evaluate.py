@@ -17,6 +17,7 @@ from weft.data.records import Example
 from weft.data.redact import hidden_labels, nearest_name
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
+from weft.metrics.costs import uncalibrated_costs
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import Section
 from weft.metrics.wrong_rows import wrong_rows
@@ -187,7 +188,8 @@ def evaluate_data(
     columns: OtherColumns | None = None,
     answers: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, TaskResult], list[str]]:
-    """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve.
+    """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve or that weigh
+    costs with probabilities calibrated on nothing.
 
     `data` is for all tasks, or by task; sources that several tasks name are read once. `find` as in `evaluate`; raises
     ConfigError where no task has that label. `columns` of texts and `answers`, by task, stand for those that the tasks
@@ -207,6 +209,7 @@ def evaluate_data(
             )
             rows |= found
             notes += lacking
+        notes += [uncalibrated_costs(name) for name in rows if network.targets[name].weighs_uncalibrated]
         return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}, find=find), notes
 
 
