@@ -95,10 +95,11 @@ def predict(
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
 
-    A file needs the columns the tasks were trained with, or --column says which
-    stand for them. The input's own columns are kept; one that is called as an answer becomes `input.NAME`. `truncated`
-    says where a text was too long to be read whole, `empty` where there was
-    nothing to read, so that the answers mean nothing.
+    A file needs the columns the tasks were trained with, or --column says
+    which stand for them. The input's own columns are kept; one that is called
+    as an answer becomes `input.NAME`. `truncated` says where a text was too
+    long to be read whole, `empty` where there was nothing to read, so that
+    the answers mean nothing.
 
     Tables get plain columns: TASK and TASK_score; with --scores
     TASK_score_LABEL; with --top TASK_2, TASK_2_score and so on. Several labels
