@@ -588,3 +588,43 @@ def test_checking_that_takes_long_shows_a_sign_of_life(
     with check_command.working():
         started.wait(0 if patience else 60)
     assert signs == (["stop"] if patience else ["start", "stop"])
+
+
+def test_many_blank_cells_of_several_labels_are_a_warning_with_the_key_that_helps(tmp_path: Path) -> None:
+    task = {"kind": "classification", "train": "train.csv", "multilabel": True, "dev": 0}
+    write(tmp_path / "train.csv", TEXT, [*rows(60, "a", ["late", "late|refund", "refund"]), *rows(30, "b", [""])])
+    place = "tasks.mood.train"
+    (found,) = [one for one in find(tmp_path, {"mood": task}) if "no answer" in one.message]
+    assert (found.severity, found.path) == ("warning", place)
+    assert "30 of 90 (33.3 %) rows have no answer and are passed over" in found.message
+    assert found.remedy.endswith('if a blank cell says that no label applies: blank = "none"')
+    write(tmp_path / "train.csv", TEXT, [*rows(60, "a", ["late", "late|refund", "refund"]), *rows(6, "b", [""])])
+    (found,) = [one for one in find(tmp_path, {"mood": task}) if "no answer" in one.message]
+    assert found.severity == "note"
+    assert 'blank = "none"' in found.remedy
+    write(tmp_path / "train.csv", TEXT, [*rows(60, "a"), *rows(30, "b", [""])])
+    (found,) = [one for one in find(tmp_path, {"mood": {**MOOD, "dev": 0}}) if "no answer" in one.message]
+    assert (found.severity, found.remedy) == ("note", "label them, or leave them")
+
+
+def test_blank_cells_that_say_no_label_applies_are_rows_to_learn_from(tmp_path: Path) -> None:
+    task = {"kind": "classification", "train": "train.csv", "multilabel": True, "dev": 0, "blank": "none"}
+    write(tmp_path / "train.csv", TEXT, [*rows(60, "a", ["late", "late|refund"]), *rows(60, "b", [""])])
+    found = find(tmp_path, {"mood": task})
+    assert not [one for one in found if "no answer" in one.message]
+    assert not has(found, "warning", "tasks.mood.train", "unbalanced")  # `late` is on half of all rows
+    assert has(find(tmp_path, {"mood": {**task, "blank": "skip"}}), "warning", "tasks.mood.train", "'late' 100.0 %")
+
+
+def test_texts_in_columns_of_other_names_are_noted_where_no_file_has_both(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", ("message", "title", "label"), [(a, f"x {a}", b) for a, b in rows(60, "a")])
+    write(tmp_path / "other.csv", TEXT, rows(60, "b"))
+    mood = {"kind": "classification", "train": "train.csv", "text": "message", "dev": 0}
+    other = {"kind": "classification", "train": "other.csv", "dev": 0}
+    (found,) = [one for one in find(tmp_path, {"mood": mood, "other": other}) if "different names" in one.message]
+    assert (found.severity, found.path) == ("note", "tasks")
+    assert "'message' (mood), 'text' (other)" in found.message
+    assert "--column NAME of weft predict" in found.remedy
+    same = {**mood, "text": "title"}  # another column of the same rows
+    assert not [one for one in find(tmp_path, {"mood": mood, "same": same}) if "different names" in one.message]
+    assert not [one for one in find(tmp_path, {"a": other, "b": other}) if "different names" in one.message]

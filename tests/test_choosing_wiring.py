@@ -268,3 +268,27 @@ def test_a_run_that_had_stopped_early_says_so_after_a_break_at_its_end(place: Pl
         place.train(two_tasks(place), "at-its-end", callback=Asking(), training=settings)
     assert not place.train(two_tasks(place), "at-its-end", resume=True, training=settings).steps
     assert place.report("at-its-end")["stopped"] == "early"
+
+
+@pytest.mark.parametrize(
+    ("settings", "chose"),
+    [
+        ({"choose_from": 10_000}, {"a": False, "b": False}),
+        ({"choose_from": 1}, {"a": True, "b": True}),
+        ({"choose_from": 1, "choose_by": "b"}, {"a": False, "b": True}),
+    ],
+)
+def test_a_run_remembers_whose_dev_rows_had_a_say(place: Place, script: Any, settings: Any, chose: Any) -> None:
+    script(a=[0.5, 0.9], b=[0.5, 0.4])
+    output = f"say-{len(settings)}-{settings['choose_from']}"
+    seen = place.train(two_tasks(place), output, training={"epochs": 2, **settings})
+    report = place.report(output)
+    assert {name: task["chose_weights"] for name, task in report["tasks"].items()} == chose
+    assert any(entry["best"] for entry in seen.entries) == any(chose.values())
+    assert ("value" in report["best"]["overall"]) == any(chose.values())
+
+
+def test_of_one_evaluation_nothing_is_chosen(place: Place, script: Any) -> None:
+    script(a=[0.5], b=[0.5])
+    place.train(two_tasks(place), "say-once", training={"epochs": 1, "choose_from": 1})
+    assert not any(task["chose_weights"] for task in place.report("say-once")["tasks"].values())

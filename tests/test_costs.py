@@ -326,6 +326,17 @@ def find(tmp_path: Path, costs: Any, **options: Any) -> list[Finding]:
     return check(parse_experiment({"tasks": {"urgency": task}}), tmp_path)
 
 
+def test_costs_without_dev_rows_are_noted_with_the_key_that_holds_some_out(tmp_path: Path) -> None:
+    costs = {"urgent": {"medium": 5}}
+    (found,) = [one for one in find(tmp_path, costs, dev=0) if one.path == "tasks.urgency.costs"]
+    assert found.severity == "note"
+    assert "which nothing calibrates: there are no dev rows" in found.message
+    assert found.remedy == "dev = 0.2 holds some out"
+    for options in ({}, {"dev": 0.2}):
+        assert not [one for one in find(tmp_path, costs, **options) if one.path == "tasks.urgency.costs"]
+    assert not [one for one in find(tmp_path, None, dev=0) if one.path == "tasks.urgency.costs"]
+
+
 def test_every_name_that_is_no_label_is_found_at_once_with_the_nearest(tmp_path: Path) -> None:
     wrong = {"urgnt": {"medium": 3}, "urgent": {"non_urgent": 4, "spam": 2, "medium": 5}}
     messages = {

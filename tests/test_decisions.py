@@ -282,3 +282,22 @@ def test_a_label_may_hold_the_sign_that_stands_before_it(small_encoder: str, tmp
     inputs = read_inputs(network, None, text="fox")
     ((rank, _),) = ranked_rows(network, inputs, row_order(network, "t=a=b", ["t"]))
     assert rank == answer["scores"]["a=b"]
+
+
+def test_costs_without_dev_rows_are_said_to_weigh_what_nothing_calibrated(
+    home: Path, run_weft: RunWeft, small_encoder: str, tmp_path: Path
+) -> None:
+    said = "urgency weighs its costs with probabilities that are calibrated on nothing, since there were no dev rows"
+    code, _, err = run_weft("evaluate", home / "model", "--data", home / "new.jsonl", "--task", "urgency")
+    assert code == 0
+    assert said not in err
+    assert said not in (home / "model" / "README.md").read_text("utf-8")
+    tasks = document(small_encoder)
+    tasks["tasks"] = {"urgency": {**tasks["tasks"]["urgency"], "dev": 0}}
+    weft.train(tasks, tmp_path / "model", data=home, device="cpu", callback=Callback())
+    page = tmp_path / "page.html"
+    code, _, err = run_weft("evaluate", tmp_path / "model", "--data", home / "new.jsonl", "--page", page)
+    assert code == 0
+    assert said in err
+    for written in (page, tmp_path / "model" / "README.md", tmp_path / "model" / "report.html"):
+        assert said in written.read_text("utf-8")

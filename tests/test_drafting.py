@@ -233,6 +233,14 @@ def test_several_labels_in_a_cell_are_seen_by_what_parts_them(
     assert ("remove multilabel" in checked.text) == (separator != "|")
 
 
+def test_blank_cells_beside_several_labels_are_in_doubt(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "m.csv", ("text", "tags"), labelled(40, ("late|refund", "late", "refund", "")))
+    said = "10 of 40 cells of 'tags' are blank, and taken for no answer; if they say that no label applies: "
+    assert f'{said}blank = "none"' in draft([path], Hints()).unsure
+    full = write_csv(tmp_path / "f.csv", ("text", "tags"), labelled(40, ("late|refund", "late", "refund")))
+    assert not [line for line in draft([full], Hints()).unsure if "blank" in line]
+
+
 def test_fractions_with_a_comma_are_no_labels_and_named_as_what_they_are(tmp_path: Path) -> None:
     rows = [(text, label, ("1,5", "3,5", "1,25", "2")[n % 4]) for n, (text, label) in enumerate(labelled(40))]
     path = write_csv(tmp_path / "rows.csv", ("text", "mood", "score"), rows)

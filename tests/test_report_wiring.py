@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+import tomli_w
 from rich.console import Console
 from rich.table import Table
 
@@ -16,6 +17,10 @@ from weft.reports import card, run_page, summary, terminal
 from weft.reports.record import RunRecord, TaskRecord
 
 Record = dict[str, Any]
+
+FITTED = {"fit": "logistic", "tasks": ["mood", "names"]}
+CONTRAST = {"tasks": ["mood"], "loss": {"kind": "pairwise_cosine"}, "train_layers": "blocks", "steps": 60}
+FEW, FROZEN = 'preset = "few_labels"', "encoder.train_layers = 0 (the encoder stays as it is)"
 
 
 def render(record: Record) -> str:
@@ -122,7 +127,7 @@ def record() -> Record:
         "rows": 4536,
         "padding_saved": 0.55,
         "stopped": "early",
-        "best": {"overall": {"step": 20}, "mood": {"step": 30}, "names": {"step": 10}},
+        "best": {"overall": {"step": 20, "value": 0.3}, "mood": {"step": 30}, "names": {"step": 10}},
         "tasks": tasks,
         "history": history,
         "loss_history": [[1, "mood", 0.9], [2, "names", 0.7], [3, "mood", 0.5]],
@@ -462,6 +467,63 @@ def test_what_the_encoder_knew_before_is_told_where_learning_lost_it(
     )
     assert (said in verdict(record)) == below
     assert any("stays below" in sentence for sentence in verdict(record)) == below
+
+
+@pytest.mark.parametrize(
+    ("config", "ways"),
+    [
+        pytest.param(("all", [FITTED, {}]), ", or ".join([FEW, FROZEN]), id="heads fitted, then all learned"),
+        pytest.param(("all", [{**FITTED, "tasks": ["mood"]}, {}]), FROZEN, id="a head that cannot be fitted"),
+        pytest.param(("all", [CONTRAST, FITTED]), FROZEN, id="few labels already"),
+        pytest.param(("all", [FITTED]), "", id="heads alone already"),
+        pytest.param((0, [FITTED, {}]), FEW, id="the encoder frozen already"),
+        pytest.param(("all", [FITTED, {"train_layers": 2}]), "", id="phases of one's own"),
+    ],
+)
+def test_nothing_is_advised_that_is_so_already(record: Record, config: Any, ways: str) -> None:
+    layers, phases = config
+    record["config"] = tomli_w.dumps({"encoder": {"train_layers": layers}, "phases": phases})
+    record["tasks"]["mood"]["kind"] = "classification"
+    record["tasks"]["mood"]["result"]["baselines"]["probe"]["f1_macro"] = 0.612
+    (said,) = [sentence for sentence in verdict(record) if "stays below" in sentence]
+    assert said.partition("): try ")[2] == (f"{ways}." if ways else "")
+    assert said.endswith(f"{ways or 'logistic regression)'}.")
+
+
+def test_more_epochs_of_training_are_not_advised_to_a_phase_that_has_its_own(record: Record) -> None:
+    values = {1: 0.5, 2: 0.6}
+    record["history"] = [
+        {**record["history"][0], "phase": 1, "epoch": epoch, "dev": {"mood": value}} for epoch, value in values.items()
+    ]
+    for own, advice in (({"epochs": 2}, "a phase with more epochs"), ({"steps": 9}, "a phase with more steps")):
+        record["config"] = tomli_w.dumps({"phases": [FITTED, own]})
+        assert f"mood was still getting better in the last epoch: try {advice}." in verdict(record)
+    record["config"] = tomli_w.dumps({"phases": [FITTED, {}]})
+    assert "mood was still getting better in the last epoch: try training.epochs = 4." in verdict(record)
+
+
+def test_dev_rows_that_chose_nothing_are_not_said_to_have_chosen(record: Record) -> None:
+    record["tasks"]["names"]["chose_weights"] = False
+    said = "names was measured on dev rows, which had no say in which weights were taken."
+    assert verdict(record)[1:] == [said]
+    assert said in render_card(record)
+
+
+def test_weights_that_nothing_chose_are_called_the_last(record: Record) -> None:
+    assert "A ring marks" in render(record)
+    record["best"] = {"overall": {"step": 20}}
+    page = render(record)
+    assert shown(dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))["Ended"]).endswith(
+        "the last weights, of step 20"
+    )
+    assert "A ring marks" not in page
+
+
+def test_costs_on_probabilities_that_nothing_calibrated_are_told_with_what_to_do(record: Record) -> None:
+    record["tasks"]["mood"]["uncalibrated_costs"] = True
+    said = "mood weighs its costs with probabilities that are calibrated on nothing, since there were no dev rows"
+    (found,) = [sentence for sentence in verdict(record) if sentence.startswith(said)]
+    assert found.endswith("hold some out (tasks.mood.dev = 0.2), and train again.")
 
 
 @pytest.mark.parametrize(

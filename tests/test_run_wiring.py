@@ -298,7 +298,7 @@ def test_a_finished_folder_holds_nothing_that_only_a_run_needs(place: Place, mea
 
 def test_without_baselines_none_are_measured_and_without_a_method_none_is_named(place: Place) -> None:
     seen = place.train({"a": place.task("a", 4)}, "without")
-    assert seen.notes == ["measuring the chosen weights, with intervals"]
+    assert seen.notes == ["measuring the weights that are kept, with intervals"]
     assert place.report("without")["tasks"]["a"]["result"]["baselines"] == {}
 
 
@@ -307,7 +307,7 @@ def test_the_watcher_is_told_what_a_method_adds_and_that_measuring_takes_time(me
     assert added
     assert measured.notes == [
         f"task_input adds parameters: tested {added:,}, chosen {added:,}",
-        "measuring the chosen weights, with intervals and baselines",
+        "measuring the weights that are kept, with intervals and baselines",
     ]
     assert measured.ended == 1
     assert measured.began == [(12, 0)]

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 import weft
-from checking import check
+from checking import check, read_measured
 from conftest import RunWeft
 from weft.config.document import parse_experiment
 from weft.errors import ConfigError
 from weft.spec import parse
 from weft.tasks import Task
 from weft.tasks.base.spellings import respell
+from weft.training.reading import read_examples
 from weft.training.task_data import load_data
 
 SPELLINGS = {"N/A": "", "pos": "positive", "1": "positive", "neg": "negative"}
@@ -106,3 +107,24 @@ def test_spellings_that_cannot_be_are_refused(options: dict[str, Any], message: 
     with pytest.raises(ConfigError) as caught:
         parse_experiment({"tasks": {"t": {"kind": "classification", "train": "a.csv", **options}}})
     assert message in str(caught.value)
+
+
+def test_a_blank_cell_says_that_no_label_applies_where_the_config_says_so(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('text,label\na fox,"x|y"\na dog,\nno dog,N/A\n', encoding="utf-8")
+    spelled = {"kind": "classification", "multilabel": True, "map": {"N/A": ""}}
+    task = parse(Task, {**spelled, "blank": "none"})
+    for read in (read_examples, read_measured):  # to learn from, and to measure on
+        assert [(row.gold, row.line) for row in read(task, tmp_path / "rows.csv")] == [(("x", "y"), 2), ((), 3)]
+        assert [row.gold for row in read(parse(Task, spelled), tmp_path / "rows.csv")] == [("x", "y")]
+
+
+def test_an_object_without_the_key_has_no_answer_whatever_a_blank_cell_says(tmp_path: Path) -> None:
+    rows = '{"text": "a", "label": "x|y"}\n{"text": "b"}\n{"text": "c", "label": null}\n'
+    (tmp_path / "rows.jsonl").write_text(rows, encoding="utf-8")
+    task = parse(Task, {"kind": "classification", "multilabel": True, "blank": "none"})
+    assert [row.line for row in read_examples(task, tmp_path / "rows.jsonl")] == [1, 3]
+
+
+def test_of_exactly_one_label_a_blank_cell_cannot_say_none() -> None:
+    with pytest.raises(ConfigError, match="blank does nothing here: a row has exactly one label"):
+        parse(Task, {"kind": "classification", "blank": "none"})

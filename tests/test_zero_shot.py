@@ -275,10 +275,10 @@ def test_an_encoder_without_labels_is_refused_with_what_to_do(
 
 def test_a_trained_model_with_labels_is_refused(run_weft: RunWeft, model: weft.Model, tmp_path: Path) -> None:
     model.save(tmp_path / "kept")
-    for option in (("--labels", "fox, dog"), ("--column", "text"), ("--save", tmp_path / "again")):
+    for option in (("--labels", "fox, dog"), ("--save", tmp_path / "again")):
         code, _, err = run_weft("predict", tmp_path / "kept", "--text", SECRET, *option)
         assert code == 2
-        assert "is a trained model, which has labels and columns of its own; leave out --labels" in err
+        assert "is a trained model, which has labels of its own; leave out --labels" in err
         assert SECRET not in err
     assert not (tmp_path / "again").exists()
 

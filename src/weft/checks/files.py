@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from weft.checks.findings import Finding, Part, share
 from weft.tasks import Task
 
+_NO_LABEL = 'blank = "none"'
+MANY_BLANK = 0.1  # share of the rows without any of several labels, from which no label may well be an answer
+
 
 def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterator[Finding]:
     """Rows that are passed over, repaired or respelled, blanks that are ignored, and a text that is its own answer."""
@@ -21,11 +24,20 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
         if part.respelled:
             yield part.finding("note", f"{part.respelled.total():,} labels are spelled otherwise (map)")
         if part.blank and part.rows:
-            message = f"{share(len(part.blank), part.total)} rows have no answer and are passed over"
-            yield part.finding("note", message, part.blank, part.column, "label them, or leave them")
+            yield _find_blank(task, part)
         for message, count in part.repairs.items():
             yield part.finding("note", f"{count:,} {message} (repair)")
         if part.padded:
             one = len(part.padded) == 1
             message = f"blanks at the ends of {len(part.padded):,} {'answer' if one else 'answers'} are ignored"
             yield part.finding("note", message, part.padded, part.column)
+
+
+def _find_blank(task: Task, part: Part) -> Finding:
+    """Rows without an answer; of several labels none may be one, which only the config can say."""
+    message = f"{share(len(part.blank), part.total)} rows have no answer and are passed over"
+    if not task.target().multilabel:
+        return part.finding("note", message, part.blank, part.column, "label them, or leave them")
+    remedy = f"label them, or leave them; if a blank cell says that no label applies: {_NO_LABEL}"
+    many = len(part.blank) >= MANY_BLANK * part.total
+    return part.finding("warning" if many else "note", message, part.blank, part.column, remedy)

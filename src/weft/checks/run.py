@@ -10,7 +10,7 @@ from weft.checks.duplicates import Normalised, find_duplicates, find_leaks, find
 from weft.checks.files import find_file_notes
 from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_odd_labels, find_small_parts
-from weft.checks.settings import find_odd_batches, find_odd_settings, find_unordered_labels
+from weft.checks.settings import find_odd_batches, find_odd_settings, find_uncalibrated_costs, find_unordered_labels
 from weft.checks.spelling import find_look_alikes
 from weft.checks.tokens import find_odd_tokens
 from weft.training.prepare import PreparedRun
@@ -68,6 +68,7 @@ def _check_task(name: str, prepared: PreparedRun, parts: dict[str, Part], texts:
     yield from find_small_parts(task.target(), parts)
     yield from find_odd_batches(name, task, train, prepared.experiment.training.batch_size)
     yield from find_unordered_labels(name, task, train)
+    yield from find_uncalibrated_costs(name, task, parts)
     if prepared.source is not None:
         tokenizer, longest = prepared.source.tokenizer, prepared.source.encoder.config.max_length
         yield from find_odd_tokens(name, task, parts, tokenizer, longest)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 
 from weft.checks.findings import Finding, Part
 from weft.config.experiment import Experiment
@@ -36,8 +37,25 @@ def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:
             yield from _find_without_rows(name, task)
         elif experiment.phases and not any(name in (phase.tasks or experiment.tasks) for phase in experiment.phases):
             yield Finding("warning", f"tasks.{name}", "no phase trains this task")
+    yield from _find_text_columns(experiment)
     if experiment.phases and not experiment.learned:
         yield Finding("warning", "phases", "no task has training rows, so there is nothing to learn in them")
+
+
+def _find_text_columns(experiment: Experiment) -> Iterator[Finding]:
+    """Texts in columns of different names, where they are of different files: hardly a new file will have both."""
+    single = {
+        name: task for name, task in experiment.tasks.items() if task.format is None and len(task.text_columns()) == 1
+    }
+    by_column: dict[str, list[str]] = {}
+    for name, task in single.items():
+        by_column.setdefault(task.text_columns()[0], []).append(name)
+    files = {column: {single[name].sources().get("train") for name in names} for column, names in by_column.items()}
+    if any(files[one].isdisjoint(files[other]) for one, other in combinations(files, 2)):
+        listed = ", ".join(f"{column!r} ({', '.join(names)})" for column, names in by_column.items())
+        message = f"tasks read their text in columns of different names: {listed}"
+        remedy = "to ask all about one file: --column NAME of weft predict; or give the columns one name"
+        yield Finding("note", "tasks", message, remedy, message)
 
 
 def _find_without_rows(name: str, task: Task) -> Iterator[Finding]:
@@ -46,6 +64,15 @@ def _find_without_rows(name: str, task: Task) -> Iterator[Finding]:
     yield Finding("note", f"tasks.{name}", message)
     if task.test is None:
         yield Finding("warning", f"tasks.{name}.test", "how far the words of labels go is not measured; name a file")
+
+
+def find_uncalibrated_costs(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """Costs that are weighed with probabilities of which no row shows how true they are."""
+    if not task.target().weighs_costs or task.train is None or "train" not in parts or not parts["train"].complete:
+        return
+    if "dev" not in parts or not parts["dev"].rows:
+        message = "costs are weighed with probabilities, which nothing calibrates: there are no dev rows"
+        yield Finding("note", f"tasks.{name}.costs", message, "dev = 0.2 holds some out", message)
 
 
 def find_odd_batches(name: str, task: Task, train: Part | None, size: int | None) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.options import DeviceChoice, FileEncoding
+from weft.cli.options import DeviceChoice, FileEncoding, TextColumn
 
 
 def evaluate(
@@ -17,6 +17,15 @@ def evaluate(
         Path | None,
         typer.Option(
             "--data", help="File of gold rows for the tasks; by default the test (or dev) files of the config."
+        ),
+    ] = None,
+    column: TextColumn = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="[TASK=]NAME",
+            help="Read the answers in this column, instead of the one a task was trained with. Repeatable.",
         ),
     ] = None,
     find: Annotated[
@@ -39,6 +48,9 @@ def evaluate(
 
     Example: [cyan]weft evaluate triage --data new.csv --json scores.json[/]
 
+    Rows need the columns the tasks were trained with, or --column (of the text)
+    and --label (of the answer) say which stand for them.
+
     With costs, it also shows what decisions cost and what they find. Baselines
     are those of the training run, and known for the rows that it reported on.
     """
@@ -51,6 +63,7 @@ def evaluate(
     from weft.model.folder import gold_files
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
+    from weft.model.other_columns import read_answer_columns, read_text_columns
     from weft.reports.evaluation import evaluation_record, results_document
     from weft.reports.record import read_record, to_json
     from weft.reports.run_page import render
@@ -61,9 +74,10 @@ def evaluate(
     network = load(model, device=device).network
     names = choose_tasks(network, task)
     sources = EncodedFile(data, encoding) if data else gold_files(model, names)
-    results, notes = evaluate_data(network, sources, task, find)
+    others, answers = read_text_columns(network, column or ()), read_answer_columns(network, label or (), names)
+    results, notes = evaluate_data(network, sources, task, find, columns=others, answers=answers)
     for note in notes:
-        console.print(note, style="yellow", markup=False)
+        console.print(note, style="yellow", soft_wrap=True, markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")
     for name, result in results.items():
         for metric, value in result.measures.scores.items():
@@ -82,7 +96,8 @@ def evaluate(
     if not (details or page):
         return
     kinds = {name: network.tasks[name].to_dict()["kind"] for name in results}
-    record = evaluation_record(results, kinds, None if data else read_record(model))
+    uncalibrated = [name for name in results if network.targets[name].weighs_uncalibrated]
+    record = evaluation_record(results, kinds, None if data else read_record(model), uncalibrated)
     if details:
         _write(details, to_json(results_document(record)))
     if page:

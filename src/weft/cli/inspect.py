@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from weft.cli.options import FileEncoding
+from weft.cli.options import FileEncoding, TextColumn
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,6 +46,7 @@ def inspect(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write a page (.html); it holds the texts.")
     ] = None,
+    column: TextColumn = None,
     encoding: FileEncoding = "utf-8",
 ) -> None:
     """Show where a task looked in a text, which labels pulled, and which words spoke for the answer.
@@ -62,6 +63,7 @@ def inspect(
     from weft.model.inspect import check_layer
     from weft.model.inspect import inspect as look
     from weft.model.model import load
+    from weft.model.other_columns import read_text_columns
     from weft.reports.inspect_page import render_attention
 
     if (text is None) == (input is None) or (text_pair is not None and text is None):
@@ -71,7 +73,10 @@ def inspect(
     folders = [model, beside] if beside else [model]
     networks = [load(folder, device="cpu").network for folder in folders]
     task = _choose(task, networks, folders)
-    inputs = read_inputs(networks[0], [task], text=text, text_pair=text_pair, file=input, encoding=encoding)
+    others = read_text_columns(networks[0], column or ())
+    inputs = read_inputs(
+        networks[0], [task], text=text, text_pair=text_pair, file=input, encoding=encoding, columns=others
+    )
     for network in networks:
         depth = network.encoder.config.num_hidden_layers
         check_layer(depth - 1 if layer is None else layer, depth)

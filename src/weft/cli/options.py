@@ -36,6 +36,15 @@ FileEncoding = Annotated[
         help="Encoding of the file, e.g. cp1252 for Excel's CSV.",
     ),
 ]
+TextColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="[TASK=]NAME",
+        help="Read the text in this column, instead of the one a task was trained with; without TASK= all tasks that "
+        "read one text. Repeatable; of a pair TASK=NAME,NAME.",
+    ),
+]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder of the tasks' files, instead of the config's own.")
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weft.cli.options import DeviceChoice, FileEncoding
+from weft.cli.options import DeviceChoice, FileEncoding, TextColumn
 from weft.errors import CheckpointError, ConfigError
 from weft.model.devices import Device
 
@@ -84,7 +84,7 @@ def predict(
             "per line (`label: description`). Needs an encoder as MODEL; --task names the answer.",
         ),
     ] = None,
-    column: Annotated[str | None, typer.Option("--column", help="With --labels: the column of the text.")] = None,
+    column: TextColumn = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="With --labels: also keep the model, in this new folder.")
     ] = None,
@@ -95,10 +95,11 @@ def predict(
 
     Example: [cyan]weft predict triage --input new.csv --output answers.csv[/]
 
-    A file needs the columns the tasks were trained with. The input's own columns
-    are kept; one that is called as an answer becomes `input.NAME`. `truncated`
-    says where a text was too long to be read whole, `empty` where there was
-    nothing to read, so that the answers mean nothing.
+    A file needs the columns the tasks were trained with, or --column says
+    which stand for them. The input's own columns are kept; one that is called
+    as an answer becomes `input.NAME`. `truncated` says where a text was too
+    long to be read whole, `empty` where there was nothing to read, so that
+    the answers mean nothing.
 
     Tables get plain columns: TASK and TASK_score; with --scores
     TASK_score_LABEL; with --top TASK_2, TASK_2_score and so on. Several labels
@@ -117,6 +118,7 @@ def predict(
     from weft.model.answers import Tally
     from weft.model.inputs import read_inputs
     from weft.model.limits import read_limits
+    from weft.model.other_columns import read_text_columns
     from weft.model.predict import passes_note, predict_rows
     from weft.model.ranking import highest_first, ranked_rows, row_order
     from weft.model.zero_shot import uncalibrated_note
@@ -129,12 +131,13 @@ def predict(
         check_output(output, excel)
         check_apart(input, output)
     network = _open(model, labels, task, column, save, device).network
-    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input, encoding=encoding)
+    others = read_text_columns(network, column or ()) if labels is None else {}
+    inputs = read_inputs(network, task, text=text, text_pair=text_pair, file=input, encoding=encoding, columns=others)
+    for sentence in inputs.notes:
+        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
     order = None if sort is None else row_order(network, sort, inputs.columns)
     limits = read_limits(network, threshold or (), inputs.columns)
     form = choose_form(network, list(inputs.columns), output, scores, top, long, columns)
-    for sentence in inputs.notes:
-        console.print(sentence, style="yellow", markup=False)
     if note := passes_note(network, inputs):
         console.print(note, style="dim", markup=False)
     if note := uncalibrated_note(network):
@@ -188,17 +191,17 @@ def _names(columns: str) -> tuple[str, ...]:
 
 
 def _open(
-    model: str, labels: str | None, task: list[str] | None, column: str | None, save: Path | None, device: Device
+    model: str, labels: str | None, task: list[str] | None, column: list[str] | None, save: Path | None, device: Device
 ) -> Model:
     """The trained model, or with labels an encoder that answers by their words."""
     from weft.model.folder import DOCUMENT
     from weft.model.model import load
 
     trained = (Path(model) / DOCUMENT).is_file()
-    if trained and not (labels is None and column is None and save is None):
+    if trained and not (labels is None and save is None):
         raise typer.BadParameter(
-            f"{model} is a trained model, which has labels and columns of its own; leave out --labels, --column and "
-            "--save, or name an encoder, such as minilm"
+            f"{model} is a trained model, which has labels of its own; leave out --labels and --save, or name an "
+            "encoder, such as minilm"
         )
     if trained:
         return load(model, device=device)
@@ -208,7 +211,7 @@ def _open(
 
 
 def _open_encoder(
-    model: str, labels: str, task: list[str] | None, column: str | None, save: Path | None, device: Device
+    model: str, labels: str, task: list[str] | None, column: list[str] | None, save: Path | None, device: Device
 ) -> Model:
     from weft.data.label_list import read_labels
     from weft.model.zero_shot import zero_shot
@@ -217,8 +220,11 @@ def _open_encoder(
         raise typer.BadParameter(f"--labels answers one task, but received {len(task)} names for it; give one --task")
     if save is not None and save.exists():
         raise ConfigError(f"--save {save} is there already; name a new folder")
+    if column is not None and len(column) > 1:
+        raise typer.BadParameter(f"--labels reads one column, but received {len(column)}; give one --column")
     named = {"task": task[0]} if task else {}
-    found = zero_shot(model, read_labels(labels), **named, text=column or "text", device=device)
+    text = column[0].removeprefix(f"{task[0] if task else 'label'}=") if column else "text"
+    found = zero_shot(model, read_labels(labels), **named, text=text, device=device)
     if save is not None:
         found.save(save)
     return found

@@ -16,6 +16,7 @@ _ORDINAL = (
     " if they are amounts: --kind regression"
 )
 _SEPARATOR = "|"  # the default
+_NO_LABEL = 'blank = "none"'
 
 
 def ask_about_texts(table: Mapping[str, Seen], reading: ReadColumns, hints: Hints) -> list[Question]:
@@ -113,10 +114,15 @@ def _several(seen: Seen) -> dict[str, Any] | None:
 
 
 def _doubt(seen: Seen) -> tuple[str, ...]:
-    if seen.look.role != "labels" or seen.look.separator == _SEPARATOR:
-        return ()
-    mark = f"took {seen.look.separator!r} in {seen.shown} for what parts labels"
-    return (f"{mark}; if the whole cell is one label, remove multilabel and separator",)
+    """What is in doubt about several labels in a cell: what parts them, and what a blank cell means."""
+    doubts = []
+    if seen.look.role == "labels" and seen.look.separator != _SEPARATOR:
+        mark = f"took {seen.look.separator!r} in {seen.shown} for what parts labels"
+        doubts.append(f"{mark}; if the whole cell is one label, remove multilabel and separator")
+    if blank := len(seen.column.cells) - len(seen.column.filled):
+        rows = f"{blank:,} of {len(seen.column.cells):,} cells of {seen.shown} are blank, and taken for no answer"
+        doubts.append(f"{rows}; if they say that no label applies: {_NO_LABEL}")
+    return tuple(doubts)
 
 
 def _few_repeat(seen: Seen) -> tuple[str, ...]:

@@ -16,6 +16,14 @@ from weft.metrics.classification import Floats, Ints, label_indices
 Costs = Mapping[str, Mapping[str, float]]  # by the true label and by the one that was answered
 
 
+def uncalibrated_costs(task: str) -> str:
+    """A sentence about a task that decides by costs, and of whose probabilities no row has shown how true they are."""
+    return (
+        f"{task} weighs its costs with probabilities that are calibrated on nothing, since there were no dev rows:"
+        f" hold some out (tasks.{task}.dev = 0.2), and train again."
+    )
+
+
 def cost_matrix(costs: Costs, labels: Sequence[str]) -> Floats:
     """The cost of every answer to every true label, (L, L); names that are no labels are left out."""
     matrix, ids = 1.0 - np.eye(len(labels)), label_indices(labels)

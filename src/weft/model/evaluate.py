@@ -17,11 +17,12 @@ from weft.data.records import Example
 from weft.data.redact import hidden_labels, nearest_name
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
+from weft.metrics.costs import uncalibrated_costs
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.sections import Section
 from weft.metrics.wrong_rows import wrong_rows
 from weft.model.gold import read_gold
-from weft.model.inputs import choose_tasks
+from weft.model.inputs import OtherColumns, choose_tasks
 from weft.model.network import Network
 from weft.model.predict import WINDOW, groups, score
 from weft.targets import FittedTarget, Measures
@@ -183,11 +184,16 @@ def evaluate_data(
     data: RowSource | Mapping[str, RowSource],
     named: Sequence[str] | None = None,
     find: str | None = None,
+    *,
+    columns: OtherColumns | None = None,
+    answers: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, TaskResult], list[str]]:
-    """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve.
+    """Every task's result on gold rows that are read here, and notes about tasks that these cannot serve or that weigh
+    costs with probabilities calibrated on nothing.
 
     `data` is for all tasks, or by task; sources that several tasks name are read once. `find` as in `evaluate`; raises
-    ConfigError where no task has that label.
+    ConfigError where no task has that label. `columns` of texts and `answers`, by task, stand for those that the tasks
+    were trained with.
     """
     sources = _sources(network, data, named)
     if find is not None:
@@ -198,9 +204,12 @@ def evaluate_data(
         notes: list[str] = []
         for source, names, all_needed in sources:
             tasks = {name: network.tasks[name] for name in names}
-            found, lacking = read_gold(tasks, source, corpora, all_needed=all_needed)
+            found, lacking = read_gold(
+                tasks, source, corpora, all_needed=all_needed, others=columns or {}, answers=answers or {}
+            )
             rows |= found
             notes += lacking
+        notes += [uncalibrated_costs(name) for name in rows if network.targets[name].weighs_uncalibrated]
         return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}, find=find), notes
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from weft.corpus.loading import CorpusFormat, CorpusLoader, corpus_faults
+from weft.data.cells import is_blank
 from weft.data.formats import Row
 from weft.data.records import Example
 from weft.data.redact import nearest_name
 from weft.data.tables import RowSource, open_rows
 from weft.errors import DataError
-from weft.model.inputs import all_of, choose_columns, first_row, left_out
+from weft.model.inputs import Lack, OtherColumns, all_of, choose_columns, first_row, left_out, with_columns
 from weft.tasks import Task
 from weft.tasks.base.examples import read_example
 
@@ -23,23 +26,35 @@ class GoldRows:
     """The rows of each task that can be served, and what the other tasks lack."""
 
     examples: dict[str, Sequence[Example]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Lack] = field(default_factory=list)
     columns: dict[str, None] = field(default_factory=dict)  # of all rows, in order
     tabular: bool = False  # whether a header names them
 
 
 def read_gold(
-    tasks: Mapping[str, Task], data: RowSource, corpora: CorpusLoader, *, all_needed: bool
+    tasks: Mapping[str, Task],
+    data: RowSource,
+    corpora: CorpusLoader,
+    *,
+    all_needed: bool,
+    others: OtherColumns,
+    answers: Mapping[str, str],
 ) -> tuple[dict[str, Sequence[Example]], list[str]]:
     """The examples of each task that the data can serve, and a note about each of the others.
 
     A file is opened once for all tasks with labels. Rows without an answer are passed over. Raises a DataError with
-    every fault of all rows; and where a task cannot be served, if `all_needed` or if no task can.
+    every fault of all rows; and where a task cannot be served, if `all_needed` or if no task can. `others` are
+    columns of texts and `answers` of answers, by task, where they are not those that the tasks were trained with.
     """
+    tasks = with_columns(tasks, others)
     raw = {name: task.format for name, task in tasks.items() if task.format is not None}
     labelled = {name: task for name, task in tasks.items() if name not in raw}
     source, rows = open_rows(data) if labelled else (Path(str(data)), iter(()))  # raw text may be a folder
-    gold = _read_labelled(labelled, rows, source) if labelled else GoldRows()
+    for name, column in answers.items():
+        if name in labelled:
+            cell, rows = _first_answer(rows, column)
+            labelled[name] = labelled[name].with_answer(column, cell)
+    gold = _read_labelled(labelled, rows, source, others, answers) if labelled else GoldRows()
     for name, format in raw.items():
         _read_raw(name, format, tasks[name], data, corpora, gold)
     unserved = (gold.problems, gold.columns, tasks, source)
@@ -47,10 +62,22 @@ def read_gold(
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
 
-def _read_labelled(tasks: Mapping[str, Task], rows: Iterator[Row], source: Path) -> GoldRows:
+def _first_answer(rows: Iterator[Row], column: str) -> tuple[Any, Iterator[Row]]:
+    """The first cell of a column in which there is something, and all rows, those before it included."""
+    seen: list[Row] = []
+    for row in rows:
+        seen.append(row)
+        if not is_blank(cell := row.columns.get(column)):
+            return cell, chain(seen, rows)
+    return None, iter(seen)
+
+
+def _read_labelled(
+    tasks: Mapping[str, Task], rows: Iterator[Row], source: Path, others: OtherColumns, answers: Mapping[str, str]
+) -> GoldRows:
     """The examples of all tasks, from one pass over the rows."""
     first, rows = first_row(rows, source)
-    able, problems = choose_columns(first, tasks)
+    able, problems = choose_columns(first, tasks, others)
     examples: dict[str, list[Example]] = {name: [] for name in able}
     columns: dict[str, None] = dict.fromkeys(first.columns)
     faults: dict[str, None] = {}
@@ -66,7 +93,11 @@ def _read_labelled(tasks: Mapping[str, Task], rows: Iterator[Row], source: Path)
         faults[str(error)] = None
     if faults:
         raise all_of(list(faults), source)
-    problems += [_no_answers(name, tasks[name].gold_column(columns), columns) for name in able if not examples[name]]
+    problems += [
+        _no_answers(name, tasks[name].gold_column(columns), columns, name in answers)
+        for name in able
+        if not examples[name]
+    ]
     return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.tabular)
 
 
@@ -78,10 +109,14 @@ def _read_row(task: Task, row: Row, source: Path) -> list[Example]:
     return [] if example is None else [example]
 
 
-def _no_answers(name: str, column: str, columns: Mapping[str, None]) -> str:
+def _no_answers(name: str, column: str, columns: Mapping[str, None], asked: bool) -> Lack:
     if column in columns:
-        return f"no row has an answer for the task {name!r} (column {column!r})"
-    return f"task {name!r} has its answers in the column {column!r}{nearest_name(column, columns)}"
+        return Lack(f"no row has an answer for the task {name!r} (column {column!r})", asked=asked)
+    return Lack(
+        f"task {name!r} has its answers in the column {column!r}{nearest_name(column, columns)}",
+        f'to read another: --label {name}=NAME, in Python label={{"{name}": NAME}}',
+        asked,
+    )
 
 
 def _read_raw(
@@ -89,8 +124,8 @@ def _read_raw(
 ) -> None:
     """The rows of a task that makes its answers from raw text, which it reads from files alone."""
     if not isinstance(data, str | os.PathLike):
-        gold.problems.append(f"task {name!r} reads raw text, from files alone")
+        gold.problems.append(Lack(f"task {name!r} reads raw text, from files alone"))
     elif fault := next(corpus_faults(Path(data), format.documents, format.column), None):
-        gold.problems.append(f"task {name!r} reads raw text, which this does not hold: {fault.message}")
+        gold.problems.append(Lack(f"task {name!r} reads raw text, which this does not hold: {fault.message}"))
     else:
         gold.examples[name] = task.rows(corpora, Path(data))

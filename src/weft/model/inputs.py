@@ -19,10 +19,20 @@ from weft.tasks import Task
 from weft.tasks.base.examples import read_input
 
 TextColumns = tuple[str, ...]
+OtherColumns = Mapping[str, TextColumns]  # by task, where texts are in other columns than a task was trained with
 
 FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
 _SHOWN = 20  # faults named one by one before the rest are only counted
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Why a task cannot be served, and how it could be."""
+
+    message: str
+    remedy: str = ""
+    asked: bool = False  # whether the column that it lacks was named by whoever brings the rows
 
 
 @dataclass(frozen=True)
@@ -46,8 +56,11 @@ def read_inputs(
     text_pair: str | None = None,
     file: Path | None = None,
     encoding: str = UTF8,
+    columns: OtherColumns | None = None,
 ) -> Inputs:
     """What is to be answered, from exactly one source; a bad row is an error when it is reached, with its line."""
+    if columns and (file is None or str(file) == "-" or suffix_of(file) == ".txt"):
+        raise ConfigError("--column is for a file that has columns; leave it out")
     if text is not None:
         names = choose_tasks(network, tasks, pair=text_pair is not None)
         cells = {"text": text} if text_pair is None else {"text": text, "text_pair": text_pair}
@@ -58,7 +71,7 @@ def read_inputs(
         piped = str(file) == "-"
         rows = read_stream(sys.stdin.buffer, _LINES, encoding) if piped else read_rows(file, encoding)
         return plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
-    return table_inputs(file, read_rows(file, encoding), network, names, all_needed=bool(tasks))
+    return table_inputs(file, read_rows(file, encoding), network, names, bool(tasks), columns or {})
 
 
 def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | None = None) -> list[str]:
@@ -94,19 +107,35 @@ def lacking_spans(network: Network, inputs: Mapping[str, Input]) -> str | None:
     )
 
 
-def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, TextColumns], list[str]]:
-    """The columns each task reads, for tasks whose columns the first row has, and what each of the others lacks."""
+def choose_columns(
+    first: Row, tasks: Mapping[str, Task], others: OtherColumns
+) -> tuple[dict[str, TextColumns], list[Lack]]:
+    """The columns each task reads, for tasks whose columns the first row has, and what each of the others lacks.
+
+    `others` are those that were named beside the tasks' own.
+    """
     wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
     missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
     problems = [
-        f"task {name!r} reads the column {', '.join(map(repr, lack))}" for name, lack in missing.items() if lack
+        Lack(
+            f"task {name!r} reads the column {', '.join(map(repr, lack))}",
+            _other_column(name, len(wanted[name])),
+            asked=name in others,
+        )
+        for name, lack in missing.items()
+        if lack
     ]
     return able, problems
 
 
+def _other_column(task: str, count: int) -> str:
+    written, given = ("NAME", "NAME") if count == 1 else ("NAME,NAME", "(NAME, NAME)")
+    return f'to read another: --column {task}={written}, in Python columns={{"{task}": {given}}}'
+
+
 def left_out(
-    problems: Sequence[str],
+    problems: Sequence[Lack],
     columns: Collection[str],
     tasks: Mapping[str, Task],
     source: Path,
@@ -114,11 +143,16 @@ def left_out(
     refuse: bool,
     tabular: bool = False,
 ) -> list[str]:
-    """A note about each task that cannot be served, or where that is refused one error about all of them."""
-    if problems and refuse:
+    """A note about each task that cannot be served, or where that is refused one error about all of them.
+
+    A column that was asked for and is not there is an error in any case.
+    """
+    if problems and (refuse or any(problem.asked for problem in problems)):
         known = [name for task in tasks.values() for name in (*task.text_columns(columns), task.gold_column(columns))]
-        raise DataError(f"{'; '.join(problems)}; {shown_columns(columns, known, tabular)}", file=source)
-    return [f"left out: {problem}" for problem in problems]
+        said = [*(problem.message for problem in problems), shown_columns(columns, known, tabular)]
+        said += dict.fromkeys(problem.remedy for problem in problems if problem.remedy)
+        raise DataError("; ".join(said), file=source)
+    return ["; ".join(filter(None, (f"left out: {problem.message}", problem.remedy))) for problem in problems]
 
 
 def all_of(faults: Sequence[str], source: Path) -> DataError:
@@ -142,26 +176,40 @@ def plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns)
     )
 
 
-def table_inputs(source: Path, rows: Iterator[Row], network: Network, names: Sequence[str], all_needed: bool) -> Inputs:
-    """Rows with the columns that the tasks were trained with; a note about each task that lacks one."""
+def table_inputs(
+    source: Path,
+    rows: Iterator[Row],
+    network: Network,
+    names: Sequence[str],
+    all_needed: bool,
+    others: OtherColumns,
+) -> Inputs:
+    """Rows with the columns that the tasks were trained with, or `others`; a note about each task that lacks one."""
     first, rows = first_row(rows, source)
-    tasks = {name: network.tasks[name] for name in names}
-    columns, problems = choose_columns(first, tasks)
+    tasks = with_columns({name: network.tasks[name] for name in names}, others)
+    columns, problems = choose_columns(first, tasks, others)
     notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, tabular=first.tabular)
-    return Inputs(rows, columns, _row_reader(source, network, columns), tuple(notes))
+    return Inputs(rows, columns, _row_reader(source, network, tasks, columns), tuple(notes))
 
 
-def _row_reader(file: Path, network: Network, columns: Mapping[str, TextColumns]) -> Callable[[Row], dict[str, Input]]:
+def with_columns(tasks: Mapping[str, Task], others: OtherColumns) -> dict[str, Task]:
+    """The tasks as they read a file in which some texts are in other columns."""
+    return {name: task.with_texts(others[name]) if name in others else task for name, task in tasks.items()}
+
+
+def _row_reader(
+    file: Path, network: Network, tasks: Mapping[str, Task], columns: Mapping[str, TextColumns]
+) -> Callable[[Row], dict[str, Input]]:
     """The function from a row to what each task reads of it, built once for all tasks that read the same of it."""
     readers: dict[object, list[str]] = {}
     for name, read in columns.items():
-        readers.setdefault(network.tasks[name].input_key(read), []).append(name)
+        readers.setdefault(tasks[name].input_key(read), []).append(name)
 
     def read_row(row: Row) -> dict[str, Input]:
         inputs: dict[str, Input] = {}
         for names in readers.values():
             try:
-                inputs |= dict.fromkeys(names, read_input(network.tasks[names[0]], row, file))
+                inputs |= dict.fromkeys(names, read_input(tasks[names[0]], row, file))
             except DataError as error:
                 raise error.named(names) from None
         if problem := lacking_spans(network, inputs):

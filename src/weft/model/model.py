@@ -23,6 +23,7 @@ from weft.model.given import Given, given_inputs
 from weft.model.inspect import inspect
 from weft.model.inspection import Heads, Inspection
 from weft.model.network import Network
+from weft.model.other_columns import GivenColumns, GivenLabel, answer_columns, text_columns
 from weft.model.predict import answer_rows, by_task, flat_columns, of_task
 from weft.model.results import TaskResults
 from weft.tokenization.tokenizer import Text, Truncation, check_texts
@@ -45,21 +46,40 @@ class Model:
 
     @overload
     def predict(
-        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: Literal[False] = False
+        self,
+        texts: Given,
+        task: str | None = None,
+        *,
+        scores: bool = False,
+        as_frame: Literal[False] = False,
+        columns: GivenColumns | None = None,
     ) -> list[PlainPrediction]: ...
 
     @overload
     def predict(
-        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: Literal[True]
+        self,
+        texts: Given,
+        task: str | None = None,
+        *,
+        scores: bool = False,
+        as_frame: Literal[True],
+        columns: GivenColumns | None = None,
     ) -> Any: ...
 
     def predict(
-        self, texts: Given, task: str | None = None, *, scores: bool = False, as_frame: bool = False
+        self,
+        texts: Given,
+        task: str | None = None,
+        *,
+        scores: bool = False,
+        as_frame: bool = False,
+        columns: GivenColumns | None = None,
     ) -> list[PlainPrediction] | Any:
         """A prediction per text, or per pair where a text is a 2-tuple.
 
         `texts` is any iterable of them: a list, a Series, an array, a generator. A frame (pandas, polars, Arrow), a
-        `datasets.Dataset`, or rows as dicts are read by the columns that the tasks were trained with.
+        `datasets.Dataset`, or rows as dicts are read by the columns that the tasks were trained with, or by `columns`:
+        `{"entities": "message"}` by task, of a pair a tuple of two, or one name for all tasks that read one text.
 
         With a `task`, each is that task's answer: `{"label", "score"}`, `{"labels"}` or `{"score"}`, beside
         `"truncated"`, whether the text was longer than the task reads, and `"empty"`, whether it (or one of the two)
@@ -76,7 +96,7 @@ class Model:
         the probability of every label.
         """
         build = frame_builder(texts) if as_frame else None
-        inputs = given_inputs(self.network, texts, task)
+        inputs = given_inputs(self.network, texts, task, text_columns(self.network, columns))
         tally = Tally()
         answers = [answer for _, _, answer in answer_rows(self.network, inputs, tally)]
         for warning in (*map(UserWarning, inputs.notes), *tally.warnings(self.network)):
@@ -86,16 +106,26 @@ class Model:
         return [by_task(answer, scores) if task is None else of_task(answer, task, scores) for answer in answers]
 
     def evaluate(
-        self, data: RowSource | Mapping[str, RowSource], task: str | Sequence[str] | None = None
+        self,
+        data: RowSource | Mapping[str, RowSource],
+        task: str | Sequence[str] | None = None,
+        *,
+        columns: GivenColumns | None = None,
+        label: GivenLabel | None = None,
     ) -> TaskResults:
         """The result of each task, by its name, on gold rows; it prints as a table.
 
         `data` is a file's path, a table (pandas, polars, Arrow), a `datasets.Dataset` or rows as dicts, for all tasks
         whose columns it has; a warning names those that it has not. A dict gives each task data of its own. With
-        `task`, one name or several, only these are measured. A task that is named must find its columns.
+        `task`, one name or several, only these are measured. A task that is named must find its columns: those it was
+        trained with, or `columns` as in `predict`, and the one of its answers or `label`, by task or of the only one.
         """
         named = [task] if isinstance(task, str) else task
-        results, notes = evaluate_data(self.network, data, named)
+        measured = named or (list(data) if isinstance(data, Mapping) else self.tasks)
+        answers = answer_columns(self.network, label, measured)
+        results, notes = evaluate_data(
+            self.network, data, named, columns=text_columns(self.network, columns), answers=answers
+        )
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return TaskResults(results)

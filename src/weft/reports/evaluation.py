@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -14,20 +14,31 @@ from weft.reports.record import ResultRecord, RunRecord, TaskRecord
 GIVEN = "given"  # what rows are called that no config names
 
 
-def evaluation_record(results: Mapping[str, TaskResult], kinds: Mapping[str, str], run: RunRecord | None) -> RunRecord:
+def evaluation_record(
+    results: Mapping[str, TaskResult],
+    kinds: Mapping[str, str],
+    run: RunRecord | None,
+    uncalibrated: Collection[str] = (),
+) -> RunRecord:
     """The record of what was measured just now.
 
     Args:
         kinds: of the tasks.
         run: that of the training, where the rows are those that it reported on; then its baselines hold here too.
+        uncalibrated: the tasks that weigh costs with probabilities calibrated on nothing.
     """
     known = run.tasks if run is not None else {}
-    tasks = {name: _task_record(name, result, kinds[name], known.get(name)) for name, result in results.items()}
+    tasks = {
+        name: _task_record(name, result, kinds[name], known.get(name), name in uncalibrated)
+        for name, result in results.items()
+    }
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return RunRecord(weft=version("weft"), created=created, tasks=tasks)
 
 
-def _task_record(name: str, result: TaskResult, kind: str, trained: TaskRecord | None) -> TaskRecord:
+def _task_record(
+    name: str, result: TaskResult, kind: str, trained: TaskRecord | None, uncalibrated_costs: bool
+) -> TaskRecord:
     same = trained is not None and trained.result.rows == result.rows
     measured = ResultRecord.model_validate(result.to_dict())
     if same and trained is not None:
@@ -39,6 +50,8 @@ def _task_record(name: str, result: TaskResult, kind: str, trained: TaskRecord |
         rows={trained.reported_on if trained is not None else GIVEN: result.rows},
         reported_on=trained.reported_on if trained is not None else GIVEN,
         calibrated=trained is not None and trained.calibrated,
+        uncalibrated_costs=uncalibrated_costs,
+        chose_weights=trained is None or trained.chose_weights,
         result=measured,
         sections=result.sections,
     )

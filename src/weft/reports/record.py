@@ -107,6 +107,8 @@ class TaskRecord(RecordPart):
     reported_on: str = "test"  # the part that was measured
     result: ResultRecord = ResultRecord()
     calibrated: bool = False  # whether temperature and thresholds were fitted, to dev rows
+    uncalibrated_costs: bool = False  # whether it decides by costs all the same
+    chose_weights: bool = True  # whether its dev rows had a say in which weights were taken
     sections: tuple[SectionRecord, ...] = ()  # what the task's kind shows of it
     samples: tuple[AnnotatedText, ...] = ()  # texts of users, only where the config asks for them
 

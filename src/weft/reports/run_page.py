@@ -10,7 +10,7 @@ from datetime import datetime
 from weft.reports.charts import Dot, dot_chart
 from weft.reports.html import breakable, figure, number_cell, page, raw_cell, table
 from weft.reports.matrix import STYLE as MATRIX
-from weft.reports.record import EncoderRecord, RunRecord, Standing, TaskRecord
+from weft.reports.record import BestRecord, EncoderRecord, RunRecord, Standing, TaskRecord
 from weft.reports.spans import STYLE as SPANS
 from weft.reports.spans import TEXT_STYLE
 from weft.reports.style import STYLE
@@ -158,8 +158,9 @@ def _ended(record: RunRecord) -> str:
 
 
 def _best(record: RunRecord) -> str:
-    step = record.best["overall"].step if "overall" in record.best else None
-    return "" if step is None else f"best overall at step\u00a0{step:,}"
+    best = record.best.get("overall", BestRecord())
+    which = "the last weights, of" if best.value is None else "best overall at"  # where no dev rows told
+    return "" if best.step is None else f"{which} step\u00a0{best.step:,}"
 
 
 def _shape(encoder: EncoderRecord) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from weft.metrics.costs import uncalibrated_costs
 from weft.reports.record import RunRecord, Standing, TaskRecord
 
 WIDE = 0.2  # an interval from which a number is more hint than result
@@ -105,10 +108,16 @@ def _cautions(tasks: Sequence[TaskRecord]) -> list[str]:
             " were needed to learn from. Name a test file, or measure it on folds with weft compare: a grid of"
             ' base = "CONFIG" and folds = 5.'
         )
-    if chosen := [task.name for task in tasks if task.reported_on == "dev" and task.result.rows]:
+    on_dev = [task for task in tasks if task.reported_on == "dev" and task.result.rows]
+    if chosen := [task.name for task in on_dev if task.chose_weights]:
         sentences.append(
             f"{listed(chosen)} {_verb(chosen, 'was', 'were')} measured on the dev rows that also chose the weights:"
             " expect less on new texts."
+        )
+    if others := [task.name for task in on_dev if not task.chose_weights]:
+        sentences.append(
+            f"{listed(others)} {_verb(others, 'was', 'were')} measured on dev rows, which had no say in which weights"
+            " were taken."
         )
     return sentences
 
@@ -132,18 +141,21 @@ def _cautions_of(task: TaskRecord) -> list[str]:
             f"Confidence in {task.name} is off by {number(task.calibration_error)} on average"
             f"{', on the very rows it was fitted to' if task.fitted_here else ''}: do not read it as a probability."
         )
+    if task.uncalibrated_costs:
+        sentences.append(uncalibrated_costs(task.name))
     return sentences
 
 
 def _advice(record: RunRecord) -> list[str]:
-    """What to try, by key and value, where learning brought nothing or was not over."""
+    """What to try, by key and value, where learning brought nothing or was not over; never what is so already."""
     sentences = []
+    config = _config(record)
     for task in record.tasks.values():
         if task.probe is not None and task.value is not None and task.value < task.probe:
-            few = 'preset = "few_labels", or ' if task.labels and task.kind == "classification" else ""
+            ways = ", or ".join(_other_ways(task, record, config))
             sentences.append(
-                f"{task.name} stays below what the encoder knew before ({number(task.probe)}, {PROBE.lower()}): try"
-                f" {few}encoder.train_layers = 0 (the encoder stays as it is)."
+                f"{task.name} stays below what the encoder knew before ({number(task.probe)}, {PROBE.lower()})"
+                f"{f': try {ways}' if ways else ''}."
             )
     last = [one for one in record.history if one.phase == record.history[-1].phase][-2:]
     if len(last) == 2 and last[1].epoch is not None:
@@ -153,11 +165,49 @@ def _advice(record: RunRecord) -> list[str]:
             if value is not None and value - (last[0].dev.get(name) or 0.0) > RISING
         ]
         if rising:
+            own = _phase(config, last[1].phase).keys() & {"epochs", "steps"}  # go before those of training
+            key = f"a phase with more {min(own)}" if own else f"training.epochs = {2 * last[1].epoch}"
             sentences.append(
-                f"{listed(rising)} {_verb(rising, 'was', 'were')} still getting better in the last epoch: try"
-                f" training.epochs = {2 * last[1].epoch}."
+                f"{listed(rising)} {_verb(rising, 'was', 'were')} still getting better in the last epoch: try {key}."
             )
     return sentences
+
+
+def _config(record: RunRecord) -> dict[str, Any] | None:
+    """The config as it was run, with the phases that a preset gave; None where it is not known."""
+    try:
+        return None if record.config is None else tomllib.loads(record.config)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _phase(config: dict[str, Any] | None, number: int | None) -> dict[str, Any]:
+    phases: list[dict[str, Any]] = (config or {}).get("phases", [])
+    return phases[number] if number is not None and number < len(phases) else {}
+
+
+def _other_ways(task: TaskRecord, record: RunRecord, config: dict[str, Any] | None) -> list[str]:
+    """Keys and values that would make a run learn otherwise than it did."""
+    phases = (config or {}).get("phases")  # None where they are not known
+    ways = []
+    if task.labels and task.kind == "classification" and (phases is None or _is_plain(phases, record)):
+        ways.append('preset = "few_labels"')
+    learning = None if phases is None else [phase for phase in phases if "fit" not in phase]
+    if learning is None or any(_learns_encoder(phase, config or {}) for phase in learning):
+        ways.append("encoder.train_layers = 0 (the encoder stays as it is)")
+    return ways
+
+
+def _is_plain(phases: Sequence[dict[str, Any]], record: RunRecord) -> bool:
+    """Whether heads of all tasks were fitted and then all learned: what a preset gives, and another one would not."""
+    learned = {name for name, task in record.tasks.items() if not task.without_rows}
+    return len(phases) == 2 and "fit" in phases[0] and learned <= set(phases[0].get("tasks", ())) and not phases[1]
+
+
+def _learns_encoder(phase: dict[str, Any], config: dict[str, Any]) -> bool:
+    """Whether a phase lets the encoder learn because of `encoder.train_layers`; one that a preset gave follows it."""
+    named = "train_layers" in phase and "loss" not in phase
+    return not named and config.get("encoder", {}).get("train_layers") != 0
 
 
 def _verb(names: Sequence[str], singular: str, plural: str) -> str:

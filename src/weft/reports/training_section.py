@@ -48,7 +48,8 @@ def _dev(record: RunRecord) -> str:
     if not series:
         return ""
     chart = line_chart(series, "Dev metric of each task at each evaluation", "step", "dev metric")
-    return figure("Dev metric", chart, "A ring marks each task’s best evaluation.")
+    ringed = any(_best_steps(record, name) for name in record.best if name != "overall")
+    return figure("Dev metric", chart, "A ring marks each task’s best evaluation." if ringed else "")
 
 
 def _with_metric(record: RunRecord, name: str) -> str:

@@ -97,6 +97,11 @@ class Target(ABC):
         """A tag for each of the input's words, for targets that mark text; a ValueError where tags cannot say it."""
         raise NotImplementedError
 
+    @property
+    def weighs_costs(self) -> bool:
+        """Whether its answers are those of least expected cost, which needs probabilities that can be trusted."""
+        return False
+
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         """The cell with everything mended that can be, and how often what was; only where the options ask for it."""
         return cell, Counter()
@@ -180,6 +185,11 @@ class FittedTarget(ABC):
     @property
     def metrics_with_intervals(self) -> tuple[str, ...]:
         return self.metrics
+
+    @property
+    def weighs_uncalibrated(self) -> bool:
+        """Whether it decides by costs, although no rows have shown how to read its scores."""
+        return False
 
     @property
     def row_labels(self) -> tuple[str, ...]:

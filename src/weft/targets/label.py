@@ -60,6 +60,10 @@ class LabelTarget(Target):
     def default_loss(self) -> Loss:
         return CrossEntropy()
 
+    @property
+    def weighs_costs(self) -> bool:
+        return self.costs is not None
+
     def read(self, cell: Any, input: Input, column: str) -> Gold | None:
         return read_label(cell, self.labels)
 
@@ -102,8 +106,12 @@ class FittedLabel(FittedRowTarget):
 
     target: LabelTarget
     counts: tuple[int, ...]
-    temperature: float = 1.0
+    temperature: float = 1.0  # as the loss has it, until rows are fitted to
     threshold: float = 0.5
+
+    @property
+    def weighs_uncalibrated(self) -> bool:
+        return self.target.weighs_costs and self.temperature == 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,7 +34,7 @@ class LabelsTarget(Target):
     """Any of the labels per row.
 
     A cell is a JSON list, or one text with `separator` between the labels. A blank cell means that the row has no
-    answer; a lone separator, or an empty list, that no label applies.
+    answer; a lone separator, or an empty list, that no label applies (which a task may say of blank cells, too).
     """
 
     target_type: ClassVar[TargetType] = "labels"

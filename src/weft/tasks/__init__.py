@@ -150,6 +150,7 @@ class Task(TaskFiles, root=True):
     unstored: ClassVar[Mapping[str, Any]] = {}  # options that came later, as they are for models stored before
     gives_spans: ClassVar[bool] = False  # whether its predictions hold spans that another task can ask about
     common_head: ClassVar[str | None] = None  # a head that all tasks of a kind have together
+    answer_option: ClassVar[str] = "label"  # names the column of the answer
 
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Weight of this task's loss."""
@@ -356,6 +357,21 @@ class Task(TaskFiles, root=True):
     def settled(self, rows: int) -> Self:
         """The task with every choice made that it leaves to how many rows it learns from."""
         return self
+
+    def with_texts(self, columns: Sequence[str]) -> Self:
+        """The task with its text, or its two texts, in these columns: as many as `text_columns` has."""
+        return self._with_option("text", columns[0] if len(columns) == 1 else tuple(columns))
+
+    def with_answer(self, column: str, cell: Any) -> Self:
+        """The task with its answers in this column, one of which is `cell`."""
+        return self._with_option(self.answer_option, column)
+
+    def _with_option(self, option: str, value: Any) -> Self:
+        if option not in type(self).model_fields:
+            raise ConfigError(
+                f"the kind {self.to_dict()['kind']!r} has no option {option!r} that another could stand for"
+            )
+        return self.model_copy(update={option: value})
 
     def without_files(self) -> Self:
         """The task as a trained model needs it."""

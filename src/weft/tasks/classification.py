@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
+from weft.data.cells import is_blank
 from weft.data.label_words import label_texts
 from weft.heads.cosine import Cosine
 from weft.pooling.mean import Mean
@@ -28,7 +29,8 @@ class Classification(TextTask, SpelledTask):
     """Reads a text; answers with a label, or with `multilabel` with any number of labels.
 
     A cell with several labels is a JSON list, or one text with `separator` between the labels. A blank cell means that
-    the row has no answer for this task; a lone separator, or an empty list, that no label applies.
+    the row has no answer for this task, unless `blank` says otherwise; a lone separator, or an empty list, that no
+    label applies.
 
     Without training rows, it answers with the label of `labels` whose words are nearest to the text.
     """
@@ -39,6 +41,9 @@ class Classification(TextTask, SpelledTask):
     """Whether a row may have any number of labels, also none, instead of exactly one."""
     separator: str = "|"
     """What stands between the labels of a cell that is one text, with `multilabel`."""
+    blank: Literal["skip", "none"] = "skip"
+    """What a blank cell means, with `multilabel`: that nobody has answered, so that the row is passed over (`skip`), or
+    that no label applies (`none`), which is learned and measured as any answer."""
     labels: Annotated[
         tuple[str, ...] | None, BeforeValidator(_names, json_schema_input_type=tuple[str, ...] | dict[str, str] | None)
     ] = None
@@ -81,11 +86,14 @@ class Classification(TextTask, SpelledTask):
         return [{}, {"multilabel": True}, {"costs": {"a": {"b": 3.0}}}]
 
     def respell(self, cell: Any) -> tuple[Any, list[str]]:
+        if self.blank == "none" and is_blank(cell):
+            return [], []
         return respell(cell, self.map or {}, self.separator if self.multilabel else None)
 
     def idle_options(self) -> dict[str, str]:
         several = {"costs": "every label is decided by itself; leave it out, or leave out multilabel"}
-        return super().idle_options() | (several if self.multilabel else {})
+        one = {"blank": "a row has exactly one label, so a blank cell is no answer; leave it out, or set multilabel"}
+        return super().idle_options() | (several if self.multilabel else one)
 
     @property
     def without_rows(self) -> bool:

@@ -17,6 +17,7 @@ class Regression(OneTextTask):
 
     kind: Literal["regression"] = "regression"
     example: ClassVar[Mapping[str, Any]] = {"train": "listings.csv", "text": "text", "score": "price"}
+    answer_option: ClassVar[str] = "score"
     score: str = "score"
     """Column of the answer."""
     scale: tuple[float, float] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -34,6 +34,7 @@ class Relations(WordTask):
     example: ClassVar[Mapping[str, Any]] = {"train": "related.jsonl", "spans": "spans", "relations": "relations"}
     unstored: ClassVar[Mapping[str, Any]] = {"distance": 0}
     gives_spans: ClassVar[bool] = False
+    answer_option: ClassVar[str] = "relations"
     relations: str = "relations"
     """Column of the answer."""
     spans_from: str | None = None
@@ -52,6 +53,9 @@ class Relations(WordTask):
 
     def gold_column(self, header: Collection[str] = ()) -> str:
         return self.relations
+
+    def with_answer(self, column: str, cell: Any) -> Self:
+        return self._with_option(self.answer_option, column)
 
     def read_input(self, row: Row) -> Input:
         input = super().read_input(row)

@@ -28,6 +28,7 @@ class Similarity(PairTask):
         "text": ("sentence1", "sentence2"),
         "score": "score",
     }
+    answer_option: ClassVar[str] = "score"
     encode_as: Annotated[Literal["cross", "siamese", "both"], Field(alias="encode")] = "siamese"
     """`cross`: both texts in one row, each seeing the other; `siamese`: each by itself, compared afterwards; `both`: a
     head reads the one beside the other, at the cost of both."""

@@ -164,10 +164,11 @@ class Loop:
             "overall": overall({name: result for name, result in results.items() if name in self.dev.telling}),
             "weights": self.weights.current(),
         }
-        entry["best"] = self.best.keep(entry, here.best)
+        kept, value = self.best.keep(entry, here.best), self.best.value(entry)
+        entry["best"] = kept and value is not None  # else they are only the last
         here.losses.start_epoch()
         here.history.append(entry)
-        if (value := self.best.value(entry)) is not None:
+        if value is not None:
             stopping.update(value)
         here.stopping = stopping.state_dict()
 

@@ -195,7 +195,7 @@ class _Reader:
         self.column = self.task.gold_column(row.columns)
         cell, respelled = self.task.respell(row.columns.get(self.column))
         self.respelled.update(respelled)
-        if is_blank(cell) and (self.column in row.columns or row.optional):
+        if is_blank(cell) if self.column in row.columns else row.optional:
             self.blank.append(row.line)
             return
         texts = self.task.text_columns(row.columns)

@@ -67,14 +67,14 @@ class RunFacts:
             stopped=state.stopped,
             reasons=self.reasons,
             best=_best(state),
-            tasks={name: self._task_record(name, result, network) for name, result in results.items()},
+            tasks={name: self._task_record(name, result, network, state) for name, result in results.items()},
             history=tuple(EvaluationRecord.model_validate(entry) for entry in state.history),
             loss_history=tuple(state.loss_history),
             data=str(self.base.resolve()),
             config=self.config,
         )
 
-    def _task_record(self, name: str, result: TaskResult, network: Network) -> TaskRecord:
+    def _task_record(self, name: str, result: TaskResult, network: Network, state: TrainingState) -> TaskRecord:
         splits, asked = self.data[name], self.experiment.training.report_texts
         texts = {row.line: " / ".join(row.texts) for row in splits.report[1]} if asked else {}
         return TaskRecord(
@@ -84,10 +84,18 @@ class RunFacts:
             rows={"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
             reported_on=splits.report[0],
             calibrated=network.targets[name].calibratable and bool(splits.dev),
+            uncalibrated_costs=network.targets[name].weighs_uncalibrated,
+            chose_weights=self._chose(name, state),
             result=ResultRecord.model_validate(result.to_dict()),
             sections=tuple(section.with_texts(texts, asked) for section in result.sections),
             samples=tuple(self._samples(network, name)),
         )
+
+    def _chose(self, name: str, state: TrainingState) -> bool:
+        """Whether a task's dev rows had a say in which of several weights were taken."""
+        training = self.experiment.training
+        telling = len(self.data[name].dev) >= training.choose_from and training.choose_by in ("overall", name)
+        return telling and len(state.history) > 1
 
     def _samples(self, network: Network, name: str) -> list[AnnotatedText]:
         """The first texts of a task in which anything is marked, as far as the config asks for them."""

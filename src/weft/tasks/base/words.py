@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -47,14 +47,26 @@ class WordTask(Task):
     """Whether to mend wrong tags and spans, and to count them, instead of refusing the file."""
 
     def text_columns(self, header: Collection[str] = ()) -> tuple[str, ...]:
-        return (self.tokens if self.tokens in header else self.text,)
+        return (self.tokens if self._has_tokens(header) else self.text,)
 
     def gold_column(self, header: Collection[str] = ()) -> str:
-        if self.tokens in header:
+        if self._has_tokens(header):
             wanted, most_common = (self.tags, self.entities, self.spans), self.tags
         else:
             wanted, most_common = (self.entities, self.spans, self.tags), self.spans
-        return next((name for name in wanted if name in header), most_common)
+        return next((name for name in wanted if name and name in header), most_common)
+
+    def _has_tokens(self, header: Collection[str]) -> bool:
+        """Whether words are read; an option that is "" names no column, though tables may have one without a name."""
+        return self.tokens != "" and self.tokens in header
+
+    def with_texts(self, columns: Sequence[str]) -> Self:
+        return self.model_copy(update={"text": columns[0], "tokens": ""})  # a list of words is read there, too
+
+    def with_answer(self, column: str, cell: Any) -> Self:
+        tagged = isinstance(cell, list | tuple) and any(isinstance(entry, str) for entry in cell)
+        columns = dict.fromkeys(("tags", "entities", "spans"), "") | {"tags" if tagged else "spans": column}
+        return self.model_copy(update=columns)
 
     def read_input(self, row: Row) -> Input:
         (column,) = self.text_columns(row.columns)
