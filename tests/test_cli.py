@@ -152,7 +152,7 @@ def test_every_fault_of_a_choice_or_a_file_is_one_message_and_exit_1(
         ([tmp_path / "file", "-i", texts, "-o", output], "is a file"),
         ([tiny_folder, "-i", tmp_path / "nothing.csv", "-o", output], "there is no such file"),
         ([tiny_folder, "-i", tmp_path / "half.jsonl", "-o", output], "line 2: is not valid JSON"),
-        ([tiny_folder, "-i", texts, "-o", output, "--column", "body"], "line 2, column 'body': has no value"),
+        ([tiny_folder, "-i", texts, "-o", output, "--column", "body"], "has no column 'body'"),
         ([tiny_folder, "-i", texts, "-o", output, "--level", "word"], "name a .parquet or .jsonl file"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "v.txt"], "unknown output type '.txt'"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "file" / "sub" / "v.npy"], "cannot write"),

@@ -46,7 +46,7 @@ def _in_file(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def _of_table(row: Row, path: Path) -> tuple[Any, Any]:
     if LABEL not in row.columns:
-        columns = shown_columns(row.columns, (LABEL, DESCRIPTION), row.tabular)
+        columns = shown_columns(row.columns, (LABEL, DESCRIPTION), row.naming)
         raise DataError(f"has no column {LABEL!r}, which names the labels; {columns}", file=path, line=row.line)
     name = row.columns[LABEL]
     return str(name) if isinstance(name, int) else name, row.columns.get(DESCRIPTION)

@@ -50,7 +50,7 @@ def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
     names = dict.fromkeys(chain.from_iterable(row.columns for row in seen))
     _refuse_foreign_separator(path, list(names), seen[0])
     if len(names) > _MOST_COLUMNS:
-        hidden = shown_columns(names, (), tabular=False)
+        hidden = shown_columns(names, (), "keys")
         raise DataError(f"has {len(names):,} different columns; are texts used as keys? {hidden}", file=path)
     tabular = seen[0].tabular
     holders = Counter(name for row in seen for name in row.columns)

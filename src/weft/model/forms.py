@@ -166,7 +166,8 @@ class ChosenColumns(AnswerForm):
         for written in self.inner.rows(row, asked, answer):
             missing = [name for name in self.columns if name not in written]
             if missing and not row.optional:
-                known = shown_columns(written, (*answer.predictions, *self.columns), row.tabular)
+                ours = [name for name in written if name not in row.columns]
+                known = shown_columns(written, (*ours, *self.columns), row.naming)
                 raise ConfigError(f"there is no column {', '.join(map(repr, missing))} to write; {known}")
             self.seen.update(written)
             yield {name: written.get(name) for name in self.columns}

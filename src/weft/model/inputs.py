@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from weft.data.formats import NO_ROWS, Row, read_rows, read_stream
+from weft.data.header import Naming
 from weft.data.opening import UTF8, suffix_of
 from weft.data.records import Input
 from weft.data.redact import shown_columns
@@ -112,12 +113,12 @@ def left_out(
     source: Path,
     *,
     refuse: bool,
-    tabular: bool = False,
+    naming: Naming = "keys",
 ) -> list[str]:
     """A note about each task that cannot be served, or where that is refused one error about all of them."""
     if problems and refuse:
         known = [name for task in tasks.values() for name in (*task.text_columns(columns), task.gold_column(columns))]
-        raise DataError(f"{'; '.join(problems)}; {shown_columns(columns, known, tabular)}", file=source)
+        raise DataError(f"{'; '.join(problems)}; {shown_columns(columns, known, naming)}", file=source)
     return [f"left out: {problem}" for problem in problems]
 
 
@@ -147,7 +148,7 @@ def table_inputs(source: Path, rows: Iterator[Row], network: Network, names: Seq
     first, rows = first_row(rows, source)
     tasks = {name: network.tasks[name] for name in names}
     columns, problems = choose_columns(first, tasks)
-    notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, tabular=first.tabular)
+    notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, naming=first.naming)
     return Inputs(rows, columns, _row_reader(source, network, columns), tuple(notes))
 
 

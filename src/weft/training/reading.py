@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from weft.corpus.files import corpus_files
 from weft.data.cells import is_blank
 from weft.data.formats import NO_ROWS, Row
+from weft.data.header import Naming
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
 from weft.data.redact import shown_columns
@@ -176,7 +177,8 @@ class _Reader:
         self.broken: DataError | None = None
         self.hopeless = False  # every further row would say the same
         self.rows: list[Example] = []
-        self.total, self.columns, self.tabular = 0, dict[str, None](), False
+        self.total, self.columns = 0, dict[str, None]()
+        self.naming: Naming = "keys"
         self.blank, self.padded = list[int](), list[int]()
         self.absent: dict[str, list[int]] = defaultdict(list)  # by column
         self.others: dict[str, list[str]] = {}  # the columns of the first row without it
@@ -189,9 +191,9 @@ class _Reader:
     def take(self, row: Row) -> None:
         """Read one row."""
         self.total += 1
-        if self.total == 1 or not self.tabular:
+        if self.total == 1 or not row.tabular:
             self.columns |= dict.fromkeys(row.columns)
-            self.tabular = row.tabular
+            self.naming = row.naming
         self.column = self.task.gold_column(row.columns)
         cell, respelled = self.task.respell(row.columns.get(self.column))
         self.respelled.update(respelled)
@@ -283,7 +285,7 @@ class _Reader:
     def _columns(self, name: str, columns: Collection[str]) -> str:
         """The columns there are, beside one that is missing."""
         known = (name, self.column, *self.task.text_columns(columns))
-        return f"; {shown_columns(columns, known, self.tabular)}"
+        return f"; {shown_columns(columns, known, self.naming)}"
 
     def _wrong_answers(self, part: SplitRows) -> list[str]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
