@@ -86,7 +86,7 @@ def named_columns(columns: Collection[str], known: Collection[str], naming: Nami
 
 
 def _slips(columns: Collection[str], known: Collection[str]) -> list[str]:
-    return [name for wanted in known if wanted not in columns and (name := _nearest(wanted, columns)) is not None]
+    return [name for wanted in known if wanted not in columns and (name := slip_of(wanted, columns)) is not None]
 
 
 def _hidden(count: int, naming: Naming) -> str:
@@ -108,11 +108,12 @@ def shown_value(value: object) -> str:
 
 def nearest_name(value: str, names: Collection[str]) -> str:
     """`; did you mean 'x'?` where the value is a slip of a name, or a name of the value, else nothing."""
-    near = _nearest(value, names)
+    near = slip_of(value, names)
     return f"; did you mean {near!r}?" if near is not None else ""
 
 
-def _nearest(value: str, names: Collection[str]) -> str | None:
+def slip_of(value: str, names: Collection[str]) -> str | None:
+    """The name that a value is a slip of, where it is one."""
     if not _SHORTEST_SLIP <= len(value) <= _LONGEST or len(names) > _MOST_COMPARED:
         return None
     forms = {name.casefold(): name for name in names if len(name) <= _LONGEST}

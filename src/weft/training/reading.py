@@ -18,7 +18,7 @@ from weft.data.formats import NO_ROWS, Row
 from weft.data.header import Naming
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
-from weft.data.redact import shown_columns
+from weft.data.redact import shown_columns, slip_of
 from weft.data.row_files import RowFiles
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
@@ -234,11 +234,19 @@ class _Reader:
             except CellError as error:
                 self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
-                self.wrong[self.column, str(error)].append((line, str(error)))
+                message = f"{error}{self._respelling(cell)}"
+                self.wrong[self.column, message].append((line, message))
                 if alone:
-                    self.refused[str(cell)] = str(error)
+                    self.refused[str(cell)] = message
                     self.hopeless = len(self.refused) > UNLIKELY
         return None
+
+    def _respelling(self, cell: Any) -> str:
+        """How the config says that an answer is a slip of a label that it lists."""
+        label = str(cell).strip()
+        near = slip_of(label, self.target.labels)
+        said = "" if near in (None, label) else self.task.respelling({label: near})
+        return f" If so, say {said}" if said else ""
 
     def finish(self, faults: Faults) -> SplitRows:
         """What was read, after adding what is wrong to the faults."""
