@@ -8,7 +8,6 @@ from weft.reports.record import RunRecord, Standing, TaskRecord
 
 WIDE = 0.2  # an interval from which a number is more hint than result
 MISCALIBRATED = 0.1
-PROBE = "Frozen encoder + logistic regression"
 RISING = 0.01  # in the last epoch
 STANDINGS: tuple[Standing, ...] = ("better", "unclear", "worse", "unknown")
 
@@ -135,14 +134,20 @@ def _cautions_of(task: TaskRecord) -> list[str]:
     return sentences
 
 
+def probe_names(tasks: Iterable[TaskRecord]) -> str:
+    """How the probes of tasks are called, each once."""
+    return " / ".join(dict.fromkeys(task.probe_name for task in tasks if task.probe is not None)) or "probe"
+
+
 def _advice(record: RunRecord) -> list[str]:
     """What to try, by key and value, where learning brought nothing or was not over."""
     sentences = []
     for task in record.tasks.values():
         if task.probe is not None and task.value is not None and task.value < task.probe:
             few = 'preset = "few_labels", or ' if task.labels and task.kind == "classification" else ""
+            known = f"{number(task.probe)}, {task.probe_name.lower()}"
             sentences.append(
-                f"{task.name} stays below what the encoder knew before ({number(task.probe)}, {PROBE.lower()}): try"
+                f"{task.name} stays below what the encoder knew before ({known}): try"
                 f" {few}encoder.train_layers = 0 (the encoder stays as it is)."
             )
     last = [one for one in record.history if one.phase == record.history[-1].phase][-2:]
