@@ -282,7 +282,7 @@ def test_repeated_and_contradictory_rows_are_told_apart(tmp_path: Path) -> None:
     write_both(tmp_path, [*rows(60, "t"), *odd])
     found = find(tmp_path, {"mood": MOOD})
     assert has(found, "warning", "tasks.mood.train", "line 63:", "1 of 64", "repeat an earlier row")
-    assert has(found, "warning", "tasks.mood.train", "lines 64, 65:", "1 texts", "contradictory")
+    assert has(found, "warning", "tasks.mood.train", "lines 64, 65:", "1 text occurs with", "contradictory")
 
 
 def test_labels_in_another_order_do_not_contradict(tmp_path: Path) -> None:

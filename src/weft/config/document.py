@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from weft.config.override import apply_override
 from weft.config.toml_hints import explain_bytes, explain_toml
 from weft.data.formats import can_read
 from weft.data.tables import RowsInMemory, are_rows
-from weft.errors import ConfigError, Fault, RenamedKeysWarning
+from weft.errors import ConfigError, Fault, RenamedKeysWarning, warn_caller
 from weft.spec import WHOLE, dotted, nearest, parse
 
 _DEPTH = 32  # levels of tables and lists; ours have at most six
@@ -126,9 +125,8 @@ def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
         raise ConfigError(*(_with_example(fault, document) for fault in error.located)) from None
     if renamed:
         pairs = ", ".join(f"{old} is now {new}" for old, new in sorted(renamed.items()))
-        warnings.warn(
-            f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 4
-        )
+        message = f"keys of the config have newer names: {pairs}; the old ones are still read"
+        warn_caller(RenamedKeysWarning(message))
     return experiment
 
 

@@ -18,9 +18,8 @@ from weft.data.header import with_naming
 from weft.data.labelled_dataset import LabelledDataset, dataset_rows
 from weft.data.opening import EncodedFile
 from weft.data.row_files import RowFiles
-from weft.errors import DataError
+from weft.errors import IN_MEMORY, DataError
 
-IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file
 _NO_NAME = re.compile(r"__index_level_\d+__")  # what Arrow calls the index of a frame that has no name
 
 
@@ -92,7 +91,8 @@ def _columns(value: object) -> list[str] | None:
 def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterator[Row]]:
     """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
 
-    Rows in memory are counted from 1. A missing value of a frame, such as NaN, is None.
+    Rows in memory have the lines 1, 2 and so on, which errors count from 0, as Python does. A missing value of a
+    frame, such as NaN, is None.
     """
     if isinstance(source, RowsInMemory):
         source = source.rows

@@ -42,12 +42,13 @@ class Origin:
     files: RowFiles | None = None  # where they are several
 
     def where(self, lines: Iterable[int] = ()) -> str:
-        """`train.csv, line 3`, or `rows 2, 3 of tasks.NAME.train`; without lines the file, or nothing."""
+        """`train.csv, line 3`, or `rows 2, 3 (counted from 0) of tasks.NAME.train`; without lines the file, if any."""
         numbers = list(lines)
         if self.files is not None and numbers:
             return self._in_files(self.files.by_file(numbers))
         if self.file is None:
-            return f"{name_numbers('row', numbers)} of {self.name}" if numbers else ""
+            positions = name_numbers("row", [number - 1 for number in numbers]) if numbers else ""
+            return f"{positions} (counted from 0) of {self.name}" if numbers else ""
         return f"{self.name}, {name_numbers('line', numbers)}" if numbers else self.name
 
     def _in_files(self, found: Mapping[Path, Sequence[int]]) -> str:
@@ -286,6 +287,7 @@ class _Reader:
         messages += self._wrong_answers(part)
         if not (self.rows or self.absent or self.problems or self.wrong):
             empty = f"holds no row with an answer in the column {self.column!r}" if self.total else NO_ROWS
+            empty += "; fill it in, or name the column that has the answers" if self.column in self.columns else ""
             lost = self.total and self.column not in self.columns
             messages.append(part.locate(empty + (self._columns(self.column, self.columns) if lost else "")))
         return messages
