@@ -108,7 +108,8 @@ def can_read(path: Path) -> bool:
 def unknown_type(path: Path, what: str = "file", allowed: Iterable[str] = READABLE) -> str:
     """What is wrong with a file whose suffix says nothing."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == COMPRESSED else path.suffix
-    save = "; save the sheet as CSV" if suffix.lower() in _SHEETS else ""
+    remedy = "write .csv with --excel comma, which Excel opens" if what == "output" else "save the sheet as CSV"
+    save = f"; {remedy}" if suffix.lower() in _SHEETS else ""
     return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text{save}"
 
 

@@ -23,6 +23,8 @@ TextColumns = tuple[str, ...]
 
 FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
+_TWO = "give the second with --text-pair (in Python, a pair is a tuple of two), or a file with both columns"
+_ONE = "leave the second out, or name a task that reads two with --task (in Python, task=…)"
 _SHOWN = 20  # faults named one by one before the rest are only counted
 
 
@@ -58,7 +60,8 @@ def read_inputs(
     if str(file) == "-" or suffix_of(file) == ".txt":
         piped = str(file) == "-"
         rows = read_stream(sys.stdin.buffer, _LINES, encoding) if piped else read_rows(file, encoding)
-        return plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
+        names = choose_tasks(network, tasks, pair=False)
+        return plain_texts(some_rows(rows, _LINES if piped else file), names, ("text",))
     return table_inputs(file, read_rows(file, encoding), network, names, all_needed=bool(tasks))
 
 
@@ -80,7 +83,8 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]
         who = f"the task {which[0]} reads" if len(which) == 1 else f"the tasks {', '.join(which)} read"
-        raise DataError(f"{who} {needed}, but received {'two' if pair else 'one'}")
+        remedy = _ONE if pair else _TWO
+        raise DataError(f"{who} {needed}, but received {'two' if pair else 'one'}; {remedy}")
     return fitting
 
 
@@ -100,10 +104,12 @@ def choose_columns(first: Row, tasks: Mapping[str, Task]) -> tuple[dict[str, Tex
     wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
     missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
-    problems = [
-        f"task {name!r} reads the column {', '.join(map(repr, lack))}" for name, lack in missing.items() if lack
-    ]
+    problems = [f"task {name!r} reads {_named(lack)}" for name, lack in missing.items() if lack]
     return able, problems
+
+
+def _named(columns: Sequence[str]) -> str:
+    return f"the column{'s' if len(columns) > 1 else ''} {', '.join(map(repr, columns))}"
 
 
 def left_out(
@@ -134,6 +140,16 @@ def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     if first is None:
         raise DataError(NO_ROWS, file=source)
     return first, chain([first], rows)
+
+
+def some_rows(rows: Iterator[Row], source: Path) -> Iterator[Row]:
+    """The rows, each as soon as it is there; raises in the end where there was none."""
+    none = True
+    for row in rows:
+        none = False
+        yield row
+    if none:
+        raise DataError(NO_ROWS, file=source)
 
 
 def plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns) -> Inputs:
