@@ -95,7 +95,7 @@ def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) ->
     [
         ("nan", "must be a finite number"),
         ("inf", "finite"),
-        ("five", "must be a number\n"),
+        ("five", "must be a number, but this is a text without a digit"),
         (
             '"1,5"',
             "must be a number; a decimal comma is not read",
@@ -108,6 +108,28 @@ def test_scores_that_are_no_numbers_are_named_by_line(run: Run, score: str, mess
     assert code == 1
     assert "train.csv, line 14, column 'score'" in err
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        ("5 kg", "; this is one with more behind it, such as a unit or a sign: write the number alone"),
+        ("80%", "; this is one with more behind it"),
+        (SECRET, ", but this is a text without a digit; is this the right column?"),
+        ("secret 5", ", but this is a text"),
+    ],
+)
+def test_what_stands_in_place_of_a_score_is_described_and_not_shown(run: Run, score: str, message: str) -> None:
+    code, err = run('kind = "similarity"', files={"train.csv": SCORES + f"a,b,{score}\n", "dev.csv": SCORES})
+    assert code == 1
+    assert f"a score must be a number{message}" in err
+    assert score not in err
+
+
+def test_a_column_without_any_answer_is_told_what_to_do(run: Run) -> None:
+    code, err = run('kind = "classification"', files={"train.csv": "text,label\nfox,\ndog,\n"})
+    assert code == 1
+    assert "in the column 'label'; fill it in, or name the column that has the answers" in err
 
 
 def test_scores_outside_the_scale_are_named(run: Run) -> None:

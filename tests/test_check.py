@@ -143,7 +143,7 @@ def test_a_text_in_place_of_the_header_is_not_shown(tmp_path: Path) -> None:
     write_both(tmp_path, rows(60, "t"), header=(long, "label"))
     assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "no column 'text'", "label and 1 more")
     write_both(tmp_path, rows(60, "t"), header=("secret", "calm"))
-    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "no column 'text'", "header?")
+    assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "no column 'text'", "a row, and no header")
     (tmp_path / "train.csv").write_text(f'"{long}",urgent\nsecret\n')
     assert has(find(tmp_path, {"mood": MOOD}), "error", "tasks.mood.train", "line 2", "has 1 fields")
 
@@ -209,6 +209,33 @@ def test_the_remedy_for_labels_that_look_alike_can_be_pasted_into_the_config(tmp
     assert not any("look alike" in one.message for one in find(tmp_path, {"mood": {**MOOD, **key}}))
 
 
+@pytest.mark.parametrize("listed", [{}, {"labels": ["calm", "urgent"]}, {"map": {"0": "calm"}}])
+def test_a_slip_in_another_file_comes_with_a_line_for_the_config_that_mends_it(
+    tmp_path: Path, listed: dict[str, Any]
+) -> None:
+    write_both(tmp_path, rows(60, "t"), [*rows(40, "d"), ("secret a", "Urgnet"), ("secret b", "secret of 18 letters")])
+    task = {**MOOD, **listed}
+    slip = next(one.message for one in find(tmp_path, {"mood": task}) if "so, say " in one.message)
+    key = tomllib.loads(slip.rpartition("so, say ")[2])
+    assert key == {"map": {**listed.get("map", {}), "Urgnet": "urgent"}}
+    assert not any("Urgnet" in one.message for one in serious(find(tmp_path, {"mood": {**task, **key}})))
+
+
+@pytest.mark.parametrize("word", ["n/a", "N/A", "None", "unknown", "-", "?"])
+def test_a_label_that_may_say_that_there_is_none_comes_with_the_key_that_leaves_its_rows_out(
+    tmp_path: Path, word: str
+) -> None:
+    write_both(tmp_path, [*rows(60, "t"), *((f"secret{number}x", word) for number in range(12))])
+    (found,) = [one for one in find(tmp_path, {"mood": MOOD}) if "no answer:" in one.remedy]
+    assert (found.severity, found.path) == ("note", "tasks.mood.train")
+    assert found.fact == f"learned like any other label, with its rows: {word!r} (12)"
+    key = tomllib.loads(found.remedy.partition("no answer: ")[2])
+    assert key == {"map": {word: ""}}
+    assert not [one for one in find(tmp_path, {"mood": {**MOOD, **key}}) if "no answer:" in one.remedy]
+    listed = {**MOOD, "labels": ["calm", "urgent", word]}
+    assert not [one for one in find(tmp_path, {"mood": listed}) if "no answer:" in one.remedy]
+
+
 def test_kinds_that_map_no_labels_are_told_to_write_them_in_one_way(tmp_path: Path) -> None:
     lines = [{"text": "secret", "spans": [[0, 6, label]]} for label in (*["organ"] * 20, "Organ")]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -255,7 +282,7 @@ def test_repeated_and_contradictory_rows_are_told_apart(tmp_path: Path) -> None:
     write_both(tmp_path, [*rows(60, "t"), *odd])
     found = find(tmp_path, {"mood": MOOD})
     assert has(found, "warning", "tasks.mood.train", "line 63:", "1 of 64", "repeat an earlier row")
-    assert has(found, "warning", "tasks.mood.train", "lines 64, 65:", "1 texts", "contradictory")
+    assert has(found, "warning", "tasks.mood.train", "lines 64, 65:", "1 text occurs with", "contradictory")
 
 
 def test_labels_in_another_order_do_not_contradict(tmp_path: Path) -> None:

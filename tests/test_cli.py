@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from conftest import RunWeft
 from weft.cli import main as cli
 from weft.model.embed import TextEncoder, load_encoder
 
@@ -152,7 +153,7 @@ def test_every_fault_of_a_choice_or_a_file_is_one_message_and_exit_1(
         ([tmp_path / "file", "-i", texts, "-o", output], "is a file"),
         ([tiny_folder, "-i", tmp_path / "nothing.csv", "-o", output], "there is no such file"),
         ([tiny_folder, "-i", tmp_path / "half.jsonl", "-o", output], "line 2: is not valid JSON"),
-        ([tiny_folder, "-i", texts, "-o", output, "--column", "body"], "line 2, column 'body': has no value"),
+        ([tiny_folder, "-i", texts, "-o", output, "--column", "body"], "has no column 'body'"),
         ([tiny_folder, "-i", texts, "-o", output, "--level", "word"], "name a .parquet or .jsonl file"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "v.txt"], "unknown output type '.txt'"),
         ([tiny_folder, "-i", texts, "-o", tmp_path / "file" / "sub" / "v.npy"], "cannot write"),
@@ -199,3 +200,17 @@ def test_an_interrupted_command_is_exit_130(
     assert code == 130
     assert "Traceback" not in err
     assert list(output.parent.iterdir()) == []
+
+
+def test_vectors_that_were_there_are_said_to_be_replaced(tiny_folder: Path, tmp_path: Path, run_weft: RunWeft) -> None:
+    (tmp_path / "in.txt").write_text("the fox\n")
+    arguments = ("embed", tiny_folder, "-i", tmp_path / "in.txt", "-o", tmp_path / "out.npy")
+    assert run_weft(*arguments)[2].endswith(f"1 text → {tmp_path / 'out.npy'}\n")
+    assert run_weft(*arguments)[2].endswith(f"1 text → {tmp_path / 'out.npy'} (replaced)\n")
+
+
+def test_an_error_about_a_vocabulary_begins_at_once(tmp_path: Path, run_weft: RunWeft) -> None:
+    (tmp_path / "in.csv").write_text("id,words\n1,the fox\n")
+    code, _, err = run_weft("vocab", tmp_path / "in.csv", "--size", 100, "-o", tmp_path / "out")
+    assert code == 1
+    assert err.startswith("weft: ")

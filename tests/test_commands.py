@@ -438,10 +438,10 @@ def test_predict_leaves_out_tasks_that_a_file_lacks_columns_for_unless_they_are_
     (tmp_path / "new.csv").write_text("text\nfox\n", encoding="utf-8")
     some = run("predict", trained.folder, "-i", tmp_path / "new.csv")
     assert list(json.loads(some.out)) == ["text", "fox", "odd", "truncated", "empty"]
-    assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(some.err.split())
+    assert "left out: task 'same' reads the columns 'sentence1', 'sentence2'" in " ".join(some.err.split())
     named = run("predict", trained.folder, "-i", tmp_path / "new.csv", "--task", "fox", "--task", "same")
     assert (named.code, named.out) == (1, "")
-    assert "task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text" in named.err
+    assert "task 'same' reads the columns 'sentence1', 'sentence2'; its columns are: text" in named.err
 
 
 def test_predict_says_how_many_rows_went_where_in_one_piece(

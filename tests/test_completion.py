@@ -207,3 +207,11 @@ def test_an_unknown_shell_is_wrong_usage(run_weft: RunWeft) -> None:
     code, _, err = run_weft("completion", "csh")
     assert code == 2
     assert "csh" in err
+
+
+@pytest.mark.parametrize("arguments", [("completion", "tcsh"), ("embed", "x", "-i", "a", "-o", "b", "--level", "tcsh")])
+def test_a_choice_that_is_none_is_refused_in_plain_words(arguments: tuple[str, ...], run_weft: RunWeft) -> None:
+    code, _, err = run_weft(*arguments)
+    assert code == 2
+    assert "'tcsh' is not one of" in err
+    assert "Value error" not in err

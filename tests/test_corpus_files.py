@@ -232,7 +232,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"test": "none/*.txt"}, ["none/*.txt: no file matches"]),
         ({"dev": "none.txt", "test": "a.doc"}, ["none.txt: there", "\n", "a.doc: unknown"]),
         ({"dev": "empty.txt"}, ["empty.txt: the corpus holds no text"]),
-        ({"documents": "rows", "dev": "a.csv", "text": "body"}, ["a.csv, line 2, column 'body': has no value"]),
+        ({"documents": "rows", "dev": "a.csv", "text": "body"}, ["a.csv: has no column 'body'"]),
         ({"dev": "binary.txt"}, ["binary.txt, line 1: holds a NUL byte"]),
         ({"train": None}, ["is required to train"]),
         ({"kind": "next_sentence", "dev": "dev.txt", "max_length": 4}, ["max_length"]),

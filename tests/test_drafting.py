@@ -699,6 +699,13 @@ def test_faults_that_no_config_mends_are_shown_and_the_config_is_written(
     assert "to be mended:\n- messages.csv, line 42" in err
     assert "training is not possible yet" in err
     assert "# - to be mended: messages.csv, line 42" in (tmp_path / "messages.toml").read_text()
+    assert "Next:\n  weft check messages.toml\n" in err
+    assert "weft train" not in err
+
+
+def test_blank_lines_between_paragraphs_are_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "reports.txt").write_text("one paragraph\n\nanother\n\n\na third\n")
+    assert look_at(tmp_path / "reports.txt").size == "3 rows"
 
 
 def test_a_draft_is_trained_and_answers(

@@ -207,18 +207,29 @@ def test_what_is_written_is_complete_and_what_is_printed_can_be_typed(
     run_weft: Run, tmp_path: Path, example: PackagedExample
 ) -> None:
     place = tmp_path / "new" / "my example"
-    code, out, _ = run_weft("example", example.name, "--output", place)
-    assert code == 0
+    code, out, err = run_weft("example", example.name, "--output", place)
+    assert (code, out.count("\n")) == (0, 1)
     written = {file.name: file.read_bytes() for file in place.iterdir()}
     assert written == {file.name: file.read_bytes() for file in (example.config, *example.data, place / "README.md")}
     assert [one.path for one in check(read_experiment(place / example.config.name), place)] == ["encoder.from"]
     assert list(place.parent.iterdir()) == [place]
-    commands = [shlex.split(line) for line in out.split("Next:\n")[1].splitlines()]
+    commands = [shlex.split(line) for line in err.split("Next:\n")[1].splitlines()]
     assert commands[0] == ["cd", str(place)]
     assert [command[:2] for command in commands[1:]] == [["weft", verb] for verb in ("check", "train", "predict")]
     assert (place / commands[1][2]).is_file()
     for _, verb, *arguments in commands[1:]:
         typer.main.get_command(cli.app).commands[verb].make_context(verb, arguments)  # type: ignore[attr-defined]
+
+
+def test_what_to_do_next_is_no_result_and_may_be_silenced(run_weft: Run, tmp_path: Path) -> None:
+    for name in ("", "topic"):
+        arguments = (name, "-o", tmp_path / "topic") if name else ()
+        code, out, err = run_weft("example", *arguments, "--quiet")
+        assert (code, err) == (0, "")
+        assert "Next" not in out
+    code, out, err = run_weft("example")
+    assert "Next" not in out
+    assert "Next: weft example topic" in err
 
 
 def test_an_example_is_written_to_its_name_and_never_over_anything(

@@ -224,7 +224,10 @@ def test_all_rows_without_a_text_are_named_at_once(model: weft.Model) -> None:
         with pytest.raises(DataError) as caught:
             model.predict(make({"text": [SECRET, None, "fox", " "]}), "fox")
         lines = str(caught.value).splitlines()
-        assert [line.partition(",")[2].partition(",")[0] for line in lines] == [" line 2", " line 4"]
+        assert [line.partition(",")[2].partition(",")[0] for line in lines] == [
+            " row 1 (counted from 0)",
+            " row 3 (counted from 0)",
+        ]
         assert all("column 'text': the text is empty" in line for line in lines)
         assert SECRET not in str(caught.value)
     with pytest.raises(DataError, match="… and 5 more faults"):

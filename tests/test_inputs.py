@@ -183,7 +183,7 @@ def test_a_bad_row_names_the_tasks_that_read_it(run_weft: Run, folder: Path, tmp
 
 def test_python_measures_all_tasks_that_a_path_rows_or_a_table_can_serve(network: Network, rows: Path) -> None:
     model = weft.Model(network)
-    with pytest.warns(UserWarning, match="left out: task 'same' reads the column 'sentence1', 'sentence2'"):
+    with pytest.warns(UserWarning, match="left out: task 'same' reads the columns 'sentence1', 'sentence2'"):
         by_path = model.evaluate(str(rows))
     assert list(by_path) == ["fox", "size", "short", "drugs", "links"]
     for data in (rows, ROWS, (row for row in ROWS)):
@@ -239,8 +239,12 @@ def test_tasks_measured_on_the_same_texts_share_tokens_and_passes(
     [
         ("rows.csv", None, "rows.csv: there is no such file"),
         ([{"text": SECRET}], "fox", "the rows given: task 'fox' has its answers in the column 'fox'"),
-        ([{"text": SECRET, "fox": "yes"}, SECRET], "fox", "the rows given, line 2: is a str, but a row must be a dict"),
-        ([SECRET], None, "the rows given, line 1: is a str"),
+        (
+            [{"text": SECRET, "fox": "yes"}, SECRET],
+            "fox",
+            r"the rows given, row 1 \(counted from 0\): is a str, but a row must be a dict",
+        ),
+        ([SECRET], None, r"the rows given, row 0 \(counted from 0\): is a str"),
         ([], "fox", "the rows given: holds no rows"),
         (3, None, "received a int, but needs a file's path, a table, or rows as dicts"),
         ({"fox": [{"text": "fox", "fox": "yes"}]}, "size", "no data for the task size; data was given for: fox"),
@@ -263,14 +267,14 @@ def test_evaluate_leaves_out_a_task_whose_columns_a_file_lacks_and_says_so(
     assert code == 0, err
     assert list(json.loads((tmp_path / "scores.json").read_text())) == ["fox"]
     said = " ".join(err.split())
-    assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in said
+    assert "left out: task 'same' reads the columns 'sentence1', 'sentence2'" in said
     assert "left out: task 'size' has its answers in the column 'size'" in said
 
 
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("same", "rows.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text, fox, mine"),
+        ("same", "rows.csv: task 'same' reads the columns 'sentence1', 'sentence2'; its columns are: text, fox, mine"),
         ("size", "rows.csv: task 'size' has its answers in the column 'size'; its columns are: text, fox, mine"),
     ],
 )

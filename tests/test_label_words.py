@@ -116,6 +116,7 @@ def test_what_is_neither_a_list_nor_a_file_is_refused_without_showing_it(given: 
     ) as caught:
         read_labels(given)
     assert SECRET not in str(caught.value)
+    assert ("'nowhere.txt'" in str(caught.value)) == (given == "nowhere.txt")  # called as a file is, so no text
 
 
 def test_a_text_file_has_a_label_per_line_with_or_without_a_description(tmp_path: Path) -> None:

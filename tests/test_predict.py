@@ -17,11 +17,13 @@ import torch
 
 import weft
 from weft.cli import main as cli
+from weft.data import formats
 from weft.errors import ConfigError, DataError
 from weft.model import predict as prediction
 from weft.model.embed import load_encoder
 from weft.model.evaluate import evaluate
 from weft.model.folder import save_network
+from weft.model.forms import shortened
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
@@ -319,10 +321,10 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
     code, out, err = run("--input", source)
     assert code == 0
     assert {*json.loads(out.splitlines()[0])} == {"text", "fox", "size", "topics", *FLAGS}
-    assert "left out: task 'same' reads the column 'sentence1', 'sentence2'" in " ".join(err.split())
+    assert "left out: task 'same' reads the columns 'sentence1', 'sentence2'" in " ".join(err.split())
     code, out, err = run("--input", source, "--task", "same")
     assert (code, out) == (1, "")
-    assert "in.csv: task 'same' reads the column 'sentence1', 'sentence2'; its columns are: text" in err
+    assert "in.csv: task 'same' reads the columns 'sentence1', 'sentence2'; its columns are: text" in err
     pairs = write(tmp_path / "pairs.csv", {"sentence1": ["a fox"], "sentence2": ["a dog"]})
     code, out, err = run("--input", pairs)
     assert {*json.loads(out)} == {"sentence1", "sentence2", "same", "alike", *FLAGS}
@@ -429,3 +431,84 @@ def test_tasks_share_a_pass_as_long_as_they_read_the_same_tokens(model: weft.Mod
     for text, passes in (("a fox", 1), ("a fox " * 20, 2)):  # `topics` cuts the longer one
         window = [dict.fromkeys(["fox", "topics"], Input((text,)))]
         assert len(groups(model.network, window, model.network.tokenizer)) == passes
+
+
+def test_a_file_or_a_stream_without_lines_is_refused_and_leaves_no_output(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    for source, name in (("-", "standard input"), (tmp_path / "empty.txt", tmp_path / "empty.txt")):
+        for output in ((), ("--output", tmp_path / "out.csv")):
+            code, out, err = run("--input", source, "--task", "fox", *output)
+            assert (code, out) == (1, "")
+            assert f"{name}: holds no rows; add some, or name another" in err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_one_text_for_a_task_of_two_is_told_how_the_second_is_given_and_the_other_way_round(run: Run) -> None:
+    code, _, err = run("--text", "fox", "--task", "same")
+    assert code == 1
+    assert "the task same reads two texts (a pair), but received one; give the second with --text-pair (in" in err
+    code, _, err = run("--text", "fox", "--text-pair", "dog", "--task", "fox")
+    assert code == 1
+    assert "the task fox reads one text, but received two; leave the second out, or name a task" in err
+
+
+def test_an_output_that_was_there_is_said_to_be_replaced(run: Run, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    assert f"1 row → {output}\n" in run("--text", "fox", "--output", output)[2]
+    code, _, err = run("--text", "dog", "--output", output)
+    assert code == 0
+    assert f"1 row → {output} (replaced)\n" in err
+    assert json.loads(output.read_text())["text"] == "dog"
+    assert run("--quiet", "--text", "dog", "--output", output)[1:] == ("", "")
+
+
+def test_a_sheet_as_output_is_told_the_table_that_excel_opens(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("--text", "fox", "--output", tmp_path / "a.xlsx")
+    assert code == 1
+    assert err.endswith("; write .csv with --excel comma, which Excel opens\n")
+
+
+def test_a_column_that_nobody_writes_is_refused_with_all_there_are(run: Run, tmp_path: Path) -> None:
+    output = ("--output", tmp_path / "a.csv", "--columns", "foo")
+    code, _, err = run("--text", SECRET, "--task", "fox", *output)
+    assert code == 1
+    assert "no column 'foo' to write; its columns are: text, fox, fox_score, truncated, empty" in err
+
+
+def test_both_columns_that_a_task_lacks_are_columns(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,words\n1,fox\n")
+    code, _, err = run("--input", tmp_path / "in.csv", "--task", "same")
+    assert code == 1
+    assert "task 'same' reads the columns 'sentence1', 'sentence2'; its columns are: id, words" in err
+
+
+def test_numbers_of_tables_of_text_are_short_and_those_of_other_files_whole(run: Run, tmp_path: Path) -> None:
+    found = {}
+    for suffix in ("csv", "tsv", "jsonl", "parquet"):
+        path = tmp_path / f"out.{suffix}"
+        assert run("--text", "fox", "--task", "fox", "--scores", "--output", path)[0] == 0
+        (row,) = formats.read_rows(path)
+        found[suffix] = row.columns
+    whole = found["jsonl"]["fox"]["scores"]["no"]
+    assert found["parquet"]["fox_score_no"] == whole
+    assert found["csv"]["fox_score_no"] == found["tsv"]["fox_score_no"] == f"{whole:.6g}"
+    assert float(found["csv"]["fox_score_no"]) != whole
+
+
+@pytest.mark.parametrize(
+    ("cell", "short"), [(1 / 3, 0.333333), (1.23456789e-7, 1.23457e-07), (1234.5678912, 1234.567891)]
+)
+def test_a_short_number_keeps_six_digits_at_least(cell: float, short: float) -> None:
+    assert shortened(cell) == short
+    assert shortened(3) == 3
+    assert shortened(True) is True
+
+
+def test_a_similarity_never_leaves_its_scale() -> None:
+    fitted = (
+        parse(Task, {"kind": "similarity", "encode": "siamese", "output": "cosine", "scale": [0, 5]})
+        .target()
+        .fit([0.0, 5.0])
+    )
+    above = torch.tensor([[1.0 + 1e-6], [-1e-6], [0.5]])
+    assert [answer.gold for answer in fitted.decode_rows(above)] == [5.0, 0.0, 2.5]

@@ -173,13 +173,6 @@ def test_rows_before_a_broken_one_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "line", "found"),
     [
-        (
-            "rows.csv",
-            f"id,message\n1,{SECRET}\n",
-            2,
-            "has no value, but a text is needed; its columns are: id, message",
-        ),
-        ("rows.jsonl", f'{{"text": "fine"}}\n{{"other": "{SECRET}"}}', 2, "has no value"),
         ("rows.jsonl", '{"text": null}', 1, "has no value"),
         ("rows.jsonl", '{"text": 12}', 1, "has a value of type int"),
         ("rows.jsonl", f'{{"text": ["{SECRET}"]}}', 1, "has a value of type list"),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from weft.data.header import Naming
 from weft.data.redact import common_labels, nearest_name, shown_columns, shown_label, shown_value
 
-TABLE, OBJECTS = True, False  # whether a header names the columns
+TABLE: Naming = "header"
+NAMES: Naming = "names"  # by the rows below
+CELLS: Naming = "cells"
+OBJECTS: Naming = "keys"
 
 
 def test_a_label_is_shown_where_it_is_a_name_or_a_slip_of_one() -> None:
@@ -33,7 +37,7 @@ def test_a_column_of_texts_has_no_names_although_some_texts_occur_often() -> Non
 
 
 @pytest.mark.parametrize(
-    ("columns", "known", "tabular", "clause"),
+    ("columns", "known", "naming", "clause"),
     [
         (["text", "urgency"], ["text", "label"], TABLE, "its columns are: text, urgency"),
         (["id", "urgency"], ["label"], TABLE, "its columns are: id, urgency"),
@@ -47,12 +51,16 @@ def test_a_column_of_texts_has_no_names_although_some_texts_occur_often() -> Non
         (["text", "hi"], ["text", "label"], OBJECTS, "its columns are: text and 1 more"),
         (["text", "x" * 41], ["text"], TABLE, "its columns are: text and 1 more"),
         ([], ["text"], TABLE, "it has no columns"),
+        (["message", "urgency"], ["Nachricht"], NAMES, "its columns are: message, urgency"),
+        (["my knee", "urgent"], ["urgency"], TABLE, "its columns are: urgent and 1 more; did you mean 'urgent'?"),
+        (["hi", "urgent"], ["urgency"], CELLS, "its 2 columns are not shown, since they may be texts; its first line"),
+        (["hi"], ["text"], TABLE, "its 1 column is not shown, since it may be a text; is its first"),
     ],
 )
 def test_columns_are_listed_only_where_a_header_is_known_to_be_one(
-    columns: list[str], known: list[str], tabular: bool, clause: str
+    columns: list[str], known: list[str], naming: Naming, clause: str
 ) -> None:
-    said = shown_columns(columns, known, tabular)
+    said = shown_columns(columns, known, naming)
     assert said.startswith(clause)
     assert "hi" not in said.split()
 

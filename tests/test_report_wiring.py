@@ -221,6 +221,15 @@ def test_the_chart_of_results_tells_value_and_baselines_of_each_task(record: Rec
     assert told == [*mood, "majority 0.415", "lookup 0.515", "names 0.715"]
 
 
+def test_the_probe_of_a_task_of_numbers_is_no_logistic_regression(record: Record) -> None:
+    assert tasks_of(record)[0].probe_name == "Frozen encoder + logistic regression"
+    record["tasks"]["mood"]["result"]["baselines"]["probe"] = {"f1_macro": 0.599, "pearson": 0.5}
+    assert tasks_of(record)[0].probe_name == "Frozen encoder + ridge regression"
+    assert "Frozen encoder + ridge regression 0.599" in tips(
+        render(record), "Each task&#x27;s value, interval and baselines"
+    )
+
+
 def test_all_measures_of_a_task_stand_beside_their_baselines(record: Record) -> None:
     page = render(record)
     assert table_after(section(page, 0), "All metrics on 1,234 rows") == [

@@ -121,17 +121,20 @@ class Stop(Callback):
 BAD: dict[str, tuple[Any, list[str]]] = {
     "a label that is no word": (
         [*ROWS, {"text": SECRET, "label": [1]}],
-        ["tasks.t.train: row 17 of tasks.t.train, column 'label': a label must be a word or a number"],
+        ["tasks.t.train: row 16 (counted from 0) of tasks.t.train, column 'label': a label must be a word or a number"],
     ),
     "empty texts": (
         [*ROWS, {"text": " ", "label": "a"}, {"text": None, "label": "b"}],
-        ["rows 17, 18 of tasks.t.train, column 'text': the text is empty; write a text or remove the row (2 rows)"],
+        ["rows 16, 17 (counted from 0) of tasks.t.train, column 'text': the text is empty; write a text"],
     ),
-    "no text": ([*ROWS, {"label": "a"}], ["row 17 of tasks.t.train: has no column 'text'"]),
+    "no text": ([*ROWS, {"label": "a"}], ["row 16 (counted from 0) of tasks.t.train: has no column 'text'"]),
     "no rows": ([], ["tasks.t.train: holds no rows"]),
     "no answers": ([{"text": SECRET}], ["holds no row with an answer in the column 'label'"]),
-    "texts alone": ([SECRET], ["row 1 of tasks.t.train: is a str, but a row must be a dict"]),
-    "a broken row": ([*ROWS, SECRET], ["row 17 of tasks.t.train: is a str", "what follows was not read"]),
+    "texts alone": ([SECRET], ["row 0 (counted from 0) of tasks.t.train: is a str, but a row must be a dict"]),
+    "a broken row": (
+        [*ROWS, SECRET],
+        ["row 16 (counted from 0) of tasks.t.train: is a str", "what follows was not"],
+    ),
     "one answer": (ROWS[::2], ["tasks.t.train: all 6 rows have the same answer"]),
     "a table without labels": (pa.table({"text": [SECRET, "b"]}), ["tasks.t.train: has no column 'label'"]),
     "a table with other columns": (pa.table({SECRET: [SECRET], "b": [1]}), ["has no column 'text'; its 2 columns are"]),
@@ -157,9 +160,11 @@ def test_what_check_notes_about_rows_in_memory_names_them(place: Place) -> None:
     rows = [*ROWS, ROWS[3], {"text": "nobody knows"}]
     document = place.document({"t": {**TASK, "train": rows, "dev": ROWS[:2]}}, {})
     found = {finding.message for finding in run_checks(prepare(parse_experiment(document), place.folder)).findings}
-    assert any(message.startswith("row 17 of tasks.t.train: 1 of 17") for message in found)
-    assert any(message.startswith("row 18 of tasks.t.train, column 'label': 1 of 18") for message in found)
-    assert any("are also train rows (rows 1, 2 of tasks.t.train)" in message for message in found)
+    assert any(message.startswith("row 16 (counted from 0) of tasks.t.train: 1 of 17") for message in found)
+    assert any(
+        message.startswith("row 17 (counted from 0) of tasks.t.train, column 'label': 1 of 18") for message in found
+    )
+    assert any("are also train rows (rows 0, 1 (counted from 0) of tasks.t.train)" in message for message in found)
 
 
 def test_a_run_with_rows_in_memory_goes_on_with_the_same_rows_and_no_others(place: Place) -> None:
@@ -208,7 +213,7 @@ def test_rows_stand_in_no_config_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read_experiment(tmp_path / "run.toml")
     wanted = "write the name of a file, a pattern such as part-*.csv, or a list"
-    assert str(caught.value) == f"tasks.t.train: {wanted}; received a list of 1"
+    assert str(caught.value) == f"{tmp_path / 'run.toml'}: tasks.t.train: {wanted}; received a list of 1"
 
 
 def test_names_of_files_in_a_list_are_no_rows() -> None:

@@ -490,7 +490,7 @@ def test_a_fault_far_into_a_giant_line_is_named_with_file_and_line(tmp_path: Pat
 
 
 def test_plain_text_has_no_other_column(corpus: Path) -> None:
-    assert re.search("column 'note': has no value", fault([corpus], column="note"))
+    assert re.search("has no column 'note'", fault([corpus], column="note"))
 
 
 def test_a_vocabulary_is_measured_on_the_first_texts(tmp_path: Path) -> None:
@@ -560,7 +560,7 @@ def test_impossible_choices_are_all_named(corpus: Path) -> None:
     [
         ("t.txt", b"fine\nalso\0this\n", r"t\.txt, line 2: holds a NUL"),
         ("t.txt", "fine\nüber\n".encode() + "über\n".encode("latin-1"), r"t\.txt, line 3: is not UTF-8"),
-        ("t.csv", b"id,note\n1,x\n", r"t\.csv, line 2, column 'text': has no value"),
+        ("t.csv", b"id,note\n1,x\n", r"t\.csv: has no column 'text'; its columns are: id, note; say --column note"),
         ("t.docx", b"PK", "unknown file type"),
     ],
 )

@@ -312,6 +312,16 @@ def test_a_file_of_tokens_alone_lacks_tags(tmp_path: Path) -> None:
         read_examples(parse(Task, FOX), tmp_path / "words.conll")
 
 
+def test_a_slip_in_rows_to_measure_on_comes_with_a_line_for_the_config_and_no_other_label(small_encoder: str) -> None:
+    kind = {"kind": "classification", "labels": ["calm", "urgent"]}
+    network = build(small_encoder, t=kind)
+    rows = [Example(("fox",), label, line) for line, label in enumerate(["calm", "urgnet", SECRET], 2)]
+    with pytest.raises(DataError) as caught:
+        evaluate(network, {"t": rows})
+    assert str(caught.value).endswith('; where they are slips, mend them, or train with map = { "urgnet" = "urgent" }')
+    assert SECRET not in str(caught.value)
+
+
 def test_a_model_is_not_measured_on_labels_it_does_not_know(small_encoder: str) -> None:
     network = build(small_encoder, t=FOX)
     with pytest.raises(DataError, match="the first in line 5, have a label that the model does not know.*; mend"):

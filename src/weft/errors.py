@@ -12,9 +12,13 @@ A message says where, what was received, what is allowed and what to do. It neve
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file; they are counted as Python does
 
 
 class WeftError(Exception):
@@ -62,7 +66,7 @@ class DataError(WeftError):
         self.general = message if general is None else general
         parts = [
             str(file) if file is not None else "",
-            f"line {line}" if line is not None else "",
+            "" if line is None else f"row {line - 1} (counted from 0)" if file == IN_MEMORY else f"line {line}",
             f"column {column!r}" if column is not None else "",
         ]
         where = ", ".join(part for part in parts if part)
@@ -110,6 +114,14 @@ class CheckpointError(WeftError):
     ) -> None:
         self.missing, self.surplus, self.mismatched = tuple(missing), tuple(surplus), tuple(mismatched)
         super().__init__(message)
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn of what a user's own line brought about: the nearest one that is none of weft's."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "weft":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 class TruncationWarning(UserWarning):

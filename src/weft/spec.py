@@ -38,6 +38,7 @@ from weft.errors import ConfigError, Fault
 
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
+WHOLE = "config"  # the path of a fault that is about no single key
 _ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
 _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
@@ -206,7 +207,7 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
         return spec.model_validate(data, context=renamed)
     except ValidationError as error:
         messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
-        paths = [dotted(fault["loc"]) or "config" for fault in error.errors()]
+        paths = [dotted(fault["loc"]) or WHOLE for fault in error.errors()]
         faults = [Fault(path, message) for path, message in zip(paths, messages, strict=True)]
         raise ConfigError(*faults) from None
 

@@ -37,7 +37,8 @@ def find_duplicates(target: Target, part: Part, texts: Normalised) -> Iterator[F
     yield from part.count("warning", repeated, message, "they only count more; remove them if that is not meant")
     if opposed:
         lines = [row.line for rows in opposed for row in rows]
-        message = f"{len(opposed):,} texts occur with contradictory (different) answers ({len(lines):,} rows)"
+        occur = "texts occur" if len(opposed) > 1 else "text occurs"
+        message = f"{len(opposed):,} {occur} with contradictory (different) answers ({len(lines):,} rows)"
         yield part.finding("warning", message, lines, remedy="keep the right one of each")
 
 

@@ -10,6 +10,7 @@ from weft.checks.duplicates import Normalised, find_duplicates, find_leaks, find
 from weft.checks.files import find_file_notes
 from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_odd_labels, find_small_parts
+from weft.checks.no_answers import find_no_answers
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_uncalibrated_costs, find_unordered_labels
 from weft.checks.spelling import find_look_alikes
 from weft.checks.tokens import find_odd_tokens
@@ -63,6 +64,7 @@ def _check_task(name: str, prepared: PreparedRun, parts: dict[str, Part], texts:
     for part in files.values():
         yield from find_duplicates(task.target(), part, texts)
         yield from find_look_alikes(task, part)
+        yield from find_no_answers(task, part)
     yield from find_odd_labels(name, task, parts)
     yield from find_leaks(task.target(), parts, texts)
     yield from find_small_parts(task.target(), parts)

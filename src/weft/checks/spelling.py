@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -14,7 +13,6 @@ from weft.checks.labels import LEARNABLE, has_labels, label_names
 from weft.data.redact import shown_label
 from weft.tasks import Task
 from weft.tasks.base.examples import labels_of
-from weft.tasks.base.spellings import SpelledTask
 from weft.training.reading import count_rows
 
 _SHOWN = 20  # pairs
@@ -43,14 +41,8 @@ def find_look_alikes(task: Task, part: Part) -> Iterator[Finding]:
 def _one_way(task: Task, pairs: Iterable[tuple[str, ...]], names: Collection[str]) -> str:
     """How the rarer label of each pair becomes the other: by the key `map` where the task has it and both are shown."""
     shown = {rare: other for rare, other in pairs if all(repr(x) == shown_label(x, names) for x in (rare, other))}
-    if not isinstance(task, SpelledTask) or not shown:
-        return "if they are the same, write them in one way"
-    spellings = ", ".join(f"{_quoted(rare)} = {_quoted(shown.get(other, other))}" for rare, other in shown.items())
-    return f"if they are the same, write them in one way, or say so: map = {{ {spellings} }}"
-
-
-def _quoted(label: str) -> str:
-    return json.dumps(label, ensure_ascii=False)  # a key and a text of TOML
+    said = task.respelling({rare: shown.get(other, other) for rare, other in shown.items()})
+    return "if they are the same, write them in one way" + (f", or say so: {said}" if said else "")
 
 
 def _pairs_written_alike(counts: Counter[str]) -> Iterator[tuple[str, str]]:

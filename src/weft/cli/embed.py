@@ -41,6 +41,8 @@ def embed(
     """Turn every text of a file into vectors, in the order of the file.
 
     Example: [cyan]weft embed minilm --input messages.csv --column message --output vectors.npy[/]
+
+    An --output that exists is replaced when all vectors are there.
     """
     from weft.cli.screen import console, counting
     from weft.data.formats import check_apart, read_column
@@ -61,7 +63,8 @@ def embed(
             cut += vectors.dropped > 0
             yield vectors
 
+    replaced = " (replaced)" if output.exists() else ""
     write_vectors(output, watched(), encoder.encoder.config.hidden_size, level)
     if cut:
         console.print(f"[yellow]{truncation_notice(cut, rows, limit)} ({truncation} kept)[/]")
-    console.print(f"{rows:,} texts → {output}", markup=False, soft_wrap=True)
+    console.print(f"{rows:,} text{'' if rows == 1 else 's'} → {output}{replaced}", markup=False, soft_wrap=True)

@@ -40,23 +40,28 @@ def example(
 
 def _list(examples: list[PackagedExample]) -> None:
     """A line for each: name, rows, kinds and what it shows."""
+    from weft.cli.screen import console
+
     lines = [("name", "rows", "kinds of task", "what it shows")]
     lines += [(one.name, str(one.count_rows()), ", ".join(one.kinds), one.shows) for one in examples]
     name, rows, kinds = (max(len(line[column]) for line in lines) for column in range(3))
     for line in lines:
         typer.echo(f"{line[0]:<{name}} {line[1]:>{rows}}  {line[2]:<{kinds}}  {line[3]}")
-    typer.echo("\nNext: weft example topic")
+    console.print("\nNext: weft example topic", markup=False)
 
 
 def _say_what_next(example: PackagedExample, folder: Path) -> None:
     import shlex
 
+    from weft.cli.screen import console
+
     config = example.config.name
-    typer.echo(f"{folder}: {', '.join([config, *(file.name for file in example.data)])}\n\nNext:")
+    typer.echo(f"{folder}: {', '.join([config, *(file.name for file in example.data)])}")
+    console.print("\nNext:")
     for command in (
         f"cd {shlex.quote(str(folder))}",
         f"weft check {config}",
         f"weft train {config} --output model",
         example.question,
     ):
-        typer.echo(f"  {command}")
+        console.print(f"  {command}", markup=False, soft_wrap=True)

@@ -118,5 +118,6 @@ def _say(found: Draft, checked: CheckedDraft, target: Path) -> None:
     line(f"wrote {target}; read it, its remarks say why. Next:")
     pair = ' --text-pair "…"' if any(one.question.reads_pairs for one in found.tasks) else ""
     config, run = (shlex.quote(str(path)) for path in (target, default_output(target)))
-    for command in (f"weft check {config}", f"weft train {config}", f'weft predict {run} --text "…"{pair}'):
+    then = () if checked.faults else (f"weft train {config}", f'weft predict {run} --text "…"{pair}')
+    for command in (f"weft check {config}", *then):
         line(f"  {command}")

@@ -10,9 +10,10 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from weft.cli import (
     check,
@@ -33,7 +34,20 @@ from weft.cli import (
 )
 from weft.errors import WeftError
 
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an argument is said without the words of whoever looked at it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="weft",
     help="One encoder, many tasks, few labels.\n\nExample: [cyan]weft demo[/], and then [cyan]weft example[/]",
     no_args_is_help=True,

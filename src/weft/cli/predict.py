@@ -108,7 +108,7 @@ def predict(
     .conll words and their tags.
 
     --sort writes nothing before all rows are answered; rows that rank equal keep
-    their order.
+    their order. An --output that exists is replaced when all rows are answered.
 
     Before anything is labelled:
     [cyan]weft predict minilm --labels "billing, refund, lost card" --text "…"[/]
@@ -148,8 +148,9 @@ def predict(
         ranked = ranked_rows(network, inputs, order, form, tally, limits)
         answers = highest_first(counting(ranked, None, "rows"))
     if output:
+        replaced = " (replaced)" if output.exists() else ""
         rows = write_rows(output, counting(answers, None, "rows"), excel, form.header)
-        console.print(f"{rows:,} row{'' if rows == 1 else 's'} → {output}", markup=False, soft_wrap=True)
+        console.print(f"{rows:,} row{'' if rows == 1 else 's'} → {output}{replaced}", markup=False, soft_wrap=True)
     else:
         show_answers(answers)
     for sentence in (*form.notes(), *map(str, tally.warnings(network))):
@@ -167,6 +168,7 @@ def choose_form(
 ) -> AnswerForm:
     """How answers are written: as the output's suffix has it, unless a row per span is asked for."""
     from weft.data.formats import TableShape, shape_of
+    from weft.data.opening import suffix_of
     from weft.model.forms import ChosenColumns, ConllForm, FlatForm, LongForm, NestedForm, span_tasks
 
     shape: TableShape = "nested" if output is None else shape_of(output)
@@ -175,10 +177,11 @@ def choose_form(
         if long or columns is not None:
             raise typer.BadParameter(f"{output} holds words and their tags; leave out --long and --columns")
         return ConllForm(network=network, tasks=span_tasks(network, answered, str(output)))
+    short = output is not None and suffix_of(output) in (".csv", ".tsv")
     if long:
-        form = LongForm(scores, top, span_tasks(network, answered, "--long"))
+        form = LongForm(scores, top, span_tasks(network, answered, "--long"), short=short)
     else:
-        form = FlatForm(scores, top) if shape == "flat" else NestedForm(scores, top)
+        form = FlatForm(scores, top, short=short) if shape == "flat" else NestedForm(scores, top)
     return form if columns is None else ChosenColumns(form, _names(columns))
 
 

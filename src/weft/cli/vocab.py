@@ -90,6 +90,10 @@ def _learn(
         SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
     )
 
+    def end_clock() -> None:
+        if clock.live.is_started:  # else it would print a blank line
+            clock.stop()
+
     def watched(items: Iterable[str], total: int | None) -> Iterator[str]:
         nonlocal texts, words
         for text in counting(items, total, "reading" if total is None else "counting words"):
@@ -104,7 +108,7 @@ def _learn(
     def chosen(pieces: Iterable[str], most: int) -> Iterator[str]:
         rest = iter(pieces)
         first = list(islice(rest, 1))  # all words are counted before it
-        clock.stop()
+        end_clock()
         yield from counting(chain(first, rest), most, "pieces")
 
     try:
@@ -121,7 +125,7 @@ def _learn(
             choosing=chosen,
         )
     finally:
-        clock.stop()
+        end_clock()
     save_vocabulary(tokenizer, target)
     counts = {"texts read": f"{texts:,}", "words read": f"{words:,}"}
     likely = criterion == "likelihood"

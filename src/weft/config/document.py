@@ -5,31 +5,48 @@ from __future__ import annotations
 import os
 import shlex
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.config.experiment import Experiment
 from weft.config.override import apply_override
+from weft.config.toml_hints import explain_bytes, explain_toml
 from weft.data.formats import can_read
 from weft.data.tables import RowsInMemory, are_rows
-from weft.errors import ConfigError, RenamedKeysWarning
-from weft.spec import dotted, nearest, parse
+from weft.errors import ConfigError, Fault, RenamedKeysWarning, warn_caller
+from weft.spec import WHOLE, dotted, nearest, parse
 
 _DEPTH = 32  # levels of tables and lists; ours have at most six
 _INTEGERS = range(-(2**63), 2**63)  # as TOML has them
+_TASK = (
+    'write a table for each, such as [tasks.urgency] and below it kind = "classification", train = "messages.csv", '
+    'text = "message", label = "urgency"; or draft a config from data: weft init messages.csv'
+)
 
 
 def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` overrides; raises one ConfigError with every fault."""
-    return _parse(read_document(path), overrides)
+    try:
+        return _parse(read_document(path), overrides)
+    except ConfigError as error:
+        set_outside = [override.partition("=")[0].strip() for override in overrides]
+        raise ConfigError(*(_in_file(path, fault, set_outside) for fault in error.located)) from None
+
+
+def _in_file(path: Path, fault: Fault, set_outside: Sequence[str]) -> Fault:
+    """The fault of a key, after the file that holds it, unless --set does."""
+    if not fault.path or any(f"{fault.path}.".startswith(f"{key}.") for key in set_outside):
+        return fault
+    return Fault(str(path) if fault.path == WHOLE else f"{path}: {fault.path}", fault.message)
 
 
 def read_document(path: Path) -> dict[str, Any]:
     """A TOML file as plain data."""
+    text = ""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")  # editors of Windows put a mark before it
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(f"there is no config file {path}") from None
     except IsADirectoryError:
@@ -38,7 +55,7 @@ def read_document(path: Path) -> dict[str, Any]:
         if can_read(path):
             command = f"weft init {shlex.quote(str(path))}"
             raise ConfigError(f"{path} holds rows and is no config; draft one from it with: {command}") from None
-        problem = error if isinstance(error, tomllib.TOMLDecodeError) else "it is no text in UTF-8"
+        problem = explain_bytes(error) if isinstance(error, UnicodeDecodeError) else explain_toml(error, text)
         raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except ValueError:  # Python converts no number of thousands of digits
         raise ConfigError(f"{path} is not valid TOML: it holds a number of thousands of digits") from None
@@ -102,13 +119,21 @@ def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
     _check_new_tasks(written.get("tasks"), document.get("tasks"))
     check_bounds(document)
     renamed: dict[str, str] = {}
-    experiment = parse(Experiment, document, renamed)
+    try:
+        experiment = parse(Experiment, document, renamed)
+    except ConfigError as error:
+        raise ConfigError(*(_with_example(fault, document) for fault in error.located)) from None
     if renamed:
         pairs = ", ".join(f"{old} is now {new}" for old, new in sorted(renamed.items()))
-        warnings.warn(
-            f"keys of the config have newer names: {pairs}; the old ones are still read", RenamedKeysWarning, 4
-        )
+        message = f"keys of the config have newer names: {pairs}; the old ones are still read"
+        warn_caller(RenamedKeysWarning(message))
     return experiment
+
+
+def _with_example(fault: Fault, document: Mapping[str, Any]) -> Fault:
+    """The fault, and what a task looks like where there is none."""
+    lacking = fault.path == "tasks" and not document.get("tasks")
+    return Fault(fault.path, f"{fault.message}; {_TASK}") if lacking else fault
 
 
 def _check_new_tasks(written: Any, changed: Any) -> None:

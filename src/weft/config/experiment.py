@@ -220,12 +220,15 @@ class Experiment(Spec):
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
-        wanted = [name for phase in self.phases for name in phase.tasks or ()]
+        places = [
+            (f"phases.{index}.tasks", name) for index, phase in enumerate(self.phases) for name in phase.tasks or ()
+        ]
         if self.training.choose_by != "overall":
-            wanted.append(self.training.choose_by)
-        unknown = [repr(name) + nearest(name, self.tasks) for name in dict.fromkeys(wanted) if name not in self.tasks]
-        if unknown:
-            raise ValueError(f"there is no task {', '.join(unknown)}; the tasks are: {', '.join(self.tasks)}")
+            places.append(("training.choose_by", self.training.choose_by))
+        wanted = [name for _, name in places]
+        if lost := dict.fromkeys((place, name) for place, name in places if name not in self.tasks):
+            named = "; ".join(f"{place}: there is no task {name!r}{nearest(name, self.tasks)}" for place, name in lost)
+            raise ValueError(f"{named}; the tasks are: {', '.join(self.tasks)}")
         if idle := [repr(name) for name in dict.fromkeys(wanted) if name not in self.learned]:
             raise ValueError(
                 f"the task {', '.join(idle)} has no training rows, so it learns in no phase, and nothing can be chosen "

@@ -19,7 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = _new_file(path)
     except OSError as error:
-        raise WeftError(f"cannot write {path}: {error.strerror or error}; name another place") from None
+        raise cannot_write(path, error) from None
     try:
         yield temporary
         temporary.replace(path)
@@ -27,6 +27,13 @@ def replacing(path: Path) -> Iterator[Path]:
         raise WeftError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def cannot_write(path: Path, error: OSError) -> WeftError:
+    """Why nothing can be written at a path: a file stands where its folder should be, or what the system says."""
+    if file := next((folder for folder in path.parents if folder.is_file()), None):
+        return WeftError(f"cannot write {path}: {file} is a file, and no folder; name another place")
+    return WeftError(f"cannot write {path}: {error.strerror or error}; name another place")
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:

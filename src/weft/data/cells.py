@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from weft.data.formats import Row
-from weft.data.redact import shown_columns
+from weft.data.formats import Row, no_column
 from weft.data.unicode import holds_half_character
 from weft.errors import CellError, DataError
 
@@ -27,9 +26,7 @@ def is_blank(cell: Any) -> bool:
 def get_cell(row: Row, column: str, known: Collection[str] = ()) -> Any:
     """The cell of a column that must exist; `known` are others that the config names."""
     if column not in row.columns:
-        raise DataError(
-            f"has no column {column!r}; {shown_columns(row.columns, (column, *known), row.tabular)}", line=row.line
-        )
+        raise DataError(no_column(row, column, known), line=row.line)
     return row.columns[column]
 
 

@@ -7,8 +7,10 @@ are empty texts. Files of text may be compressed (`.csv.gz`). A file that is wri
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -18,12 +20,13 @@ from weft.data.conll import SUFFIXES as CONLL
 from weft.data.conll import WRITTEN as CONLL_WRITTEN
 from weft.data.conll import read_conll, write_conll
 from weft.data.delimited import Excel, read_csv, read_tsv, write_csv, write_excel_csv, write_tsv
+from weft.data.header import Naming, with_naming
 from weft.data.json_lines import read_json_lines, write_json_lines
 from weft.data.json_list import read_json_list, write_json_list
 from weft.data.opening import COMPRESSED, UTF8, decode_lines, suffix_of
 from weft.data.parquet import read_parquet, write_parquet
 from weft.data.plain_text import read_plain_text
-from weft.data.redact import nearest_name, shown_columns, shown_value
+from weft.data.redact import named_columns, nearest_name, shown_columns, shown_value
 from weft.data.unicode import holds_half_character
 from weft.errors import ConfigError, DataError
 
@@ -36,8 +39,13 @@ class Row:
 
     line: int
     columns: dict[str, Any]
-    tabular: bool = field(default=False, compare=False)  # whether a header names the columns of all rows at once
+    naming: Naming = field(default="keys", compare=False)  # who names the columns, and whether these are names
     optional: bool = field(default=False, compare=False)  # whether it may leave out what a table would leave blank
+
+    @property
+    def tabular(self) -> bool:
+        """Whether a header names the columns of all rows at once."""
+        return self.naming != "keys"
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,8 @@ def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Row]:
         raise DataError(f"{suffix_of(path)} has no encoding to choose; leave {encoding!r} out", file=path)
     if not path.is_file():
         raise DataError(_no_file(path), file=path)
-    tabular, optional = format.tabular, format.optional
-    return (Row(line, columns, tabular, optional) for line, columns in format.read(path, encoding))
+    rows = with_naming(format.read(path, encoding), itemgetter(1), format.tabular)
+    return (Row(line, columns, naming, format.optional) for naming, (line, columns) in rows)
 
 
 def _no_file(path: Path) -> str:
@@ -100,7 +108,8 @@ def can_read(path: Path) -> bool:
 def unknown_type(path: Path, what: str = "file", allowed: Iterable[str] = READABLE) -> str:
     """What is wrong with a file whose suffix says nothing."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == COMPRESSED else path.suffix
-    save = "; save the sheet as CSV" if suffix.lower() in _SHEETS else ""
+    remedy = "write .csv with --excel comma, which Excel opens" if what == "output" else "save the sheet as CSV"
+    save = f"; {remedy}" if suffix.lower() in _SHEETS else ""
     return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text{save}"
 
 
@@ -119,15 +128,32 @@ def read_column(path: Path, column: str, encoding: str = UTF8) -> Iterator[str]:
     """The texts of one column, which every row must have."""
     for row in read_rows(path, encoding):
         value = row.columns.get(column)
+        if column not in row.columns:
+            where = None if row.tabular else row.line
+            raise DataError(no_column(row, column) + _other_column(row, column), file=path, line=where)
         if not isinstance(value, str):
             problem = f"has {shown_value(value)}, but a text is needed"
-            problem += f"; {shown_columns(row.columns, (column,), row.tabular)}"
         elif holds_half_character(value):
             problem = "holds half a character (a lone surrogate); write the file anew from its source"
         else:
             yield value
             continue
         raise DataError(problem, file=path, line=row.line, column=column)
+
+
+def no_column(row: Row, column: str, known: Iterable[str] = ()) -> str:
+    """That a row lacks a column, and what may be said of those it has; `known` are others that the config names."""
+    return f"has no column {column!r}; {shown_columns(row.columns, (column, *known), row.naming)}"
+
+
+def _other_column(row: Row, column: str) -> str:
+    """How to name the column that has the texts: of those that may be shown, the one with the longest here."""
+    shown = named_columns(row.columns, (column,), row.naming)
+    texts = {name: cell for name in shown if isinstance(cell := row.columns[name], str) and not cell.isdigit()}
+    if not texts:
+        return ""
+    best = max(texts, key=lambda name: len(texts[name].split()))
+    return f'; say --column {shlex.quote(best)} (in a config, text = "{best}")'
 
 
 def check_output(path: Path, excel: Excel | None = None) -> None:

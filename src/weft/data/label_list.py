@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from weft.data.formats import Row, read_rows
+from weft.data.formats import Row, can_read, read_rows
 from weft.data.label_words import label_texts
 from weft.data.opening import suffix_of
 from weft.data.redact import shown_columns
 from weft.errors import ConfigError, DataError
 
 LABEL, DESCRIPTION = "label", "description"  # columns of a table of labels
+_LONGEST = 60  # characters of what is called as a file
 _BEFORE_DESCRIPTION = re.compile(r"\t|:(?:\s|$)")
 
 
@@ -27,8 +28,9 @@ def read_labels(given: str) -> dict[str, str]:
     if os.path.isfile(given):
         return label_texts(_in_file(Path(given)))
     if "," not in given:
+        what = repr(given) if len(given) <= _LONGEST and can_read(Path(given)) else "labels"
         raise ConfigError(
-            "received labels without a comma, and no file is called so; write the labels with commas between them, or "
+            f"received {what} without a comma, and no file is called so; write the labels with commas between them, or "
             "name a file with a label per line"
         )
     return label_texts((name, "") for name in given.split(","))
@@ -46,7 +48,7 @@ def _in_file(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def _of_table(row: Row, path: Path) -> tuple[Any, Any]:
     if LABEL not in row.columns:
-        columns = shown_columns(row.columns, (LABEL, DESCRIPTION), row.tabular)
+        columns = shown_columns(row.columns, (LABEL, DESCRIPTION), row.naming)
         raise DataError(f"has no column {LABEL!r}, which names the labels; {columns}", file=path, line=row.line)
     name = row.columns[LABEL]
     return str(name) if isinstance(name, int) else name, row.columns.get(DESCRIPTION)

@@ -14,12 +14,12 @@ import numpy as np
 
 from weft.data.columns import check_header
 from weft.data.formats import Row, read_rows
+from weft.data.header import with_naming
 from weft.data.labelled_dataset import LabelledDataset, dataset_rows
 from weft.data.opening import EncodedFile
 from weft.data.row_files import RowFiles
-from weft.errors import DataError
+from weft.errors import IN_MEMORY, DataError
 
-IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file
 _NO_NAME = re.compile(r"__index_level_\d+__")  # what Arrow calls the index of a frame that has no name
 
 
@@ -91,7 +91,8 @@ def _columns(value: object) -> list[str] | None:
 def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterator[Row]]:
     """What errors call a source, and its rows; a file is opened once, when the first row is asked for.
 
-    Rows in memory are counted from 1. A missing value of a frame, such as NaN, is None.
+    Rows in memory have the lines 1, 2 and so on, which errors count from 0, as Python does. A missing value of a
+    frame, such as NaN, is None.
     """
     if isinstance(source, RowsInMemory):
         source = source.rows
@@ -137,12 +138,17 @@ def _frame_rows(frame: Frame) -> Iterator[Row]:
 
 
 def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
-    for number, columns in enumerate(rows, 1):
-        if not isinstance(columns, Mapping):
-            raise DataError(
-                f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
-            )
-        yield Row(number, {str(name): _plain(value) for name, value in columns.items()}, tabular, optional=not tabular)
+    plain = (_as_in_files(number, columns) for number, columns in enumerate(rows, 1))
+    for number, (naming, columns) in enumerate(with_naming(plain, lambda columns: columns, tabular), 1):
+        yield Row(number, columns, naming, optional=not tabular)
+
+
+def _as_in_files(number: int, columns: Any) -> dict[str, Any]:
+    if not isinstance(columns, Mapping):
+        raise DataError(
+            f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
+        )
+    return {str(name): _plain(value) for name, value in columns.items()}
 
 
 def _without_missing(columns: Mapping[Any, Any]) -> dict[Any, Any]:

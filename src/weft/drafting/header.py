@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from weft.data.header import is_cell
 from weft.drafting.columns import SampledColumn
 from weft.drafting.sample import Sample
 from weft.errors import DataError
-
-_LONGEST, _WORDS = 60, 7  # of a name
 
 
 def check_header(sample: Sample, named: Collection[str]) -> None:
@@ -27,16 +26,4 @@ def check_header(sample: Sample, named: Collection[str]) -> None:
 
 
 def _is_cell(column: SampledColumn) -> bool:
-    """Whether a name is long like a text, or a value that the column holds too."""
-    name = column.name.strip()
-    if len(name) > _LONGEST or len(name.split()) > _WORDS:
-        return True
-    return bool(name) and column.scalar and (name in column.counts or (column.numbers is not None and _is_number(name)))
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
+    return is_cell(column.name, column.counts if column.scalar else (), column.scalar and column.numbers is not None)

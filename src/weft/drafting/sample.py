@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+from weft.data.cells import is_blank
 from weft.data.formats import Row, read_rows
 from weft.data.opening import UTF8, read_lines
 from weft.data.redact import shown_columns
@@ -50,7 +51,7 @@ def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
     names = dict.fromkeys(chain.from_iterable(row.columns for row in seen))
     _refuse_foreign_separator(path, list(names), seen[0])
     if len(names) > _MOST_COLUMNS:
-        hidden = shown_columns(names, (), tabular=False)
+        hidden = shown_columns(names, (), "keys")
         raise DataError(f"has {len(names):,} different columns; are texts used as keys? {hidden}", file=path)
     tabular = seen[0].tabular
     holders = Counter(name for row in seen for name in row.columns)
@@ -61,7 +62,8 @@ def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
         for name in names
         if not holds_half_character(name)  # no config can name it
     }
-    return Sample(path, columns, len(seen), more, tabular)
+    written = sum(not all(map(is_blank, row.columns.values())) for row in seen)  # blank lines part paragraphs
+    return Sample(path, columns, written, more, tabular)
 
 
 def _refuse_foreign_separator(path: Path, names: list[str], first: Row) -> None:

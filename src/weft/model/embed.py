@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,7 +19,7 @@ from weft.checkpoints.hf import LoadReport, read_encoder, write_encoder
 from weft.checkpoints.source import find_folder
 from weft.data.texts import list_texts, refuse_one
 from weft.encoder.encoder import Encoder
-from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning
+from weft.errors import CheckpointError, ConfigError, DataError, TruncationWarning, warn_caller
 from weft.model.devices import Device, choose_device
 from weft.model.folder import DOCUMENT, load_network
 from weft.tensors import Batch, States, batches_by_length, pack
@@ -140,7 +139,7 @@ class TextEncoder:
         vectors = list(self.stream(texts if isinstance(texts, Iterator) else list_texts(texts), options))
         cut = sum(text.dropped > 0 for text in vectors)
         if cut:
-            warnings.warn(truncation_notice(cut, len(vectors), self.limit(options)), TruncationWarning, stacklevel=3)
+            warn_caller(TruncationWarning(truncation_notice(cut, len(vectors), self.limit(options))))
         if options.level != "sentence":
             return vectors
         width = self.encoder.config.hidden_size

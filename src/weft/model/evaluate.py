@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +15,7 @@ from weft.data.dataset import Dataset
 from weft.data.opening import EncodedFile
 from weft.data.predictions import Prediction
 from weft.data.records import Example
-from weft.data.redact import hidden_labels, nearest_name
+from weft.data.redact import hidden_labels, nearest_name, slip_of
 from weft.data.tables import RowSource
 from weft.errors import ConfigError, DataError
 from weft.metrics.costs import uncalibrated_costs
@@ -32,6 +33,8 @@ from weft.tokenization.examples import TokenizedExample
 
 TokenizedGroup = Mapping[str, Sequence[TokenizedExample]]  # the same rows for tasks that may share a pass
 ScoredWindow = tuple[str, Scores, Sequence[TokenizedExample]]  # a task, raw scores of some rows, and what these are
+
+_SHOWN = 20  # slips of labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +93,7 @@ def evaluate(
     """
     targets = network.targets if targets is None else targets
     for task, examples in rows.items():
-        check_rows(task, targets[task], examples)
+        check_rows(task, targets[task], examples, network.tasks[task].respelling)
     predictions: dict[str, list[Prediction]] = {task: [] for task in rows}
     for task, scores, tokenized in score_rows(network, rows) if scored is None else scored:
         predictions[task] += targets[task].decode(scores, tokenized)
@@ -243,8 +246,13 @@ def check_label(network: Network, tasks: Sequence[str], label: str) -> None:
     raise ConfigError(f"no task that is measured here gives rows the label {label!r}; there are: {listed}{near}")
 
 
-def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> None:
-    """Raise where there is nothing to measure, or a label that the network cannot give."""
+def check_rows(
+    task: str, target: FittedTarget, examples: Sequence[Example], respelling: Callable[[Mapping[str, str]], str]
+) -> None:
+    """Raise where there is nothing to measure, or a label that the network cannot give.
+
+    `respelling` is how a config says that labels are slips of others.
+    """
     if not examples:
         raise DataError(f"task {task!r}: there are no rows to measure on")
     known = set(target.labels)
@@ -253,8 +261,17 @@ def check_rows(task: str, target: FittedTarget, examples: Sequence[Example]) -> 
         raise DataError(
             f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in line {unknown[0].line}, have a "
             f"label that the model does not know; it knows: {', '.join(sorted(known))}; "
-            "mend such labels, or leave their cells blank"
+            f"mend such labels, or leave their cells blank{_slips(target, unknown, respelling)}"
         )
+
+
+def _slips(target: FittedTarget, rows: Iterable[Example], respelling: Callable[[Mapping[str, str]], str]) -> str:
+    """The labels that are slips of known ones, and how a config says so."""
+    names = target.shown_labels
+    found = dict.fromkeys(label for row in rows for label in target.target.labels_in(row.gold))
+    slips = {label: near for label in found if label not in names and (near := slip_of(label, names)) is not None}
+    said = respelling(dict(islice(slips.items(), _SHOWN)))
+    return f"; where they are slips, mend them, or train with {said}" if said else ""
 
 
 def calibrate(

@@ -79,13 +79,19 @@ class NestedForm(AnswerForm):
 
 @dataclass(frozen=True)
 class FlatForm(AnswerForm):
-    """A column for everything; see `flat_row`."""
+    """A column for everything; see `flat_row`. In files of text, `short`, numbers have six digits."""
 
     scores: bool = False
     top: int = 1
+    short: bool = field(default=False, kw_only=True)
 
     def rows(self, row: Row, asked: Mapping[str, Input], answer: Answer) -> Iterator[dict[str, Any]]:
-        yield self.beside(row, with_flags(flat_row(answer.predictions, self.scores, self.top), answer))
+        yield self.beside(row, with_flags(self.flat(answer.predictions), answer))
+
+    def flat(self, predictions: Mapping[str, Prediction]) -> dict[str, Any]:
+        """The answers as plain cells."""
+        cells = flat_row(predictions, self.scores, self.top)
+        return {name: shortened(cell) for name, cell in cells.items()} if self.short else cells
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ class LongForm(FlatForm):
 
     def rows(self, row: Row, asked: Mapping[str, Input], answer: Answer) -> Iterator[dict[str, Any]]:
         others = {name: found for name, found in answer.predictions.items() if name not in self.tasks}
-        plain = with_flags(flat_row(others, self.scores, self.top), answer)
+        plain = with_flags(self.flat(others), answer)
         if not self.seen:
             blank = dict.fromkeys((*(("task",) if len(self.tasks) > 1 else ()), *SPAN_COLUMNS))
             self.seen.update(dict.fromkeys(self.beside(row, {**plain, **blank})))
@@ -112,6 +118,7 @@ class LongForm(FlatForm):
             whose = {"task": name} if len(self.tasks) > 1 else {}
             for span in answer.predictions[name].spans or ():
                 cells = {**whose, **{column: getattr(span, column) for column in SPAN_COLUMNS}}
+                cells = {column: shortened(cell) if self.short else cell for column, cell in cells.items()}
                 if taken := plain.keys() & cells.keys():
                     raise ConfigError(f"the task {min(taken)!r} is called as a column of --long; leave it out (--task)")
                 yield self.beside(row, {**plain, **cells})
@@ -166,7 +173,8 @@ class ChosenColumns(AnswerForm):
         for written in self.inner.rows(row, asked, answer):
             missing = [name for name in self.columns if name not in written]
             if missing and not row.optional:
-                known = shown_columns(written, (*answer.predictions, *self.columns), row.tabular)
+                ours = [name for name in written if name not in row.columns]
+                known = shown_columns(written, (*ours, *self.columns), row.naming)
                 raise ConfigError(f"there is no column {', '.join(map(repr, missing))} to write; {known}")
             self.seen.update(written)
             yield {name: written.get(name) for name in self.columns}
@@ -180,6 +188,13 @@ class ChosenColumns(AnswerForm):
 
     def notes(self) -> list[str]:
         return self.inner.notes()
+
+
+def shortened(cell: Any) -> Any:
+    """A fraction with six decimals, or six digits where it is below 1; anything else as it is."""
+    if not isinstance(cell, float):
+        return cell
+    return round(cell, 6) if abs(cell) >= 1 else float(f"{cell:.6g}")
 
 
 def with_flags(answers: dict[str, Any], answer: Answer) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from weft.corpus.loading import CorpusFormat, CorpusLoader, corpus_faults
 from weft.data.cells import is_blank
 from weft.data.formats import Row
+from weft.data.header import Naming
 from weft.data.records import Example
 from weft.data.redact import nearest_name
 from weft.data.tables import RowSource, open_rows
@@ -28,7 +29,7 @@ class GoldRows:
     examples: dict[str, Sequence[Example]] = field(default_factory=dict)
     problems: list[Lack] = field(default_factory=list)
     columns: dict[str, None] = field(default_factory=dict)  # of all rows, in order
-    tabular: bool = False  # whether a header names them
+    naming: Naming = "keys"  # who names them
 
 
 def read_gold(
@@ -58,7 +59,7 @@ def read_gold(
     for name, format in raw.items():
         _read_raw(name, format, tasks[name], data, corpora, gold)
     unserved = (gold.problems, gold.columns, tasks, source)
-    notes = left_out(*unserved, refuse=all_needed or not gold.examples, tabular=gold.tabular)
+    notes = left_out(*unserved, refuse=all_needed or not gold.examples, naming=gold.naming)
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
 
@@ -98,7 +99,7 @@ def _read_labelled(
         for name in able
         if not examples[name]
     ]
-    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.tabular)
+    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.naming)
 
 
 def _read_row(task: Task, row: Row, source: Path) -> list[Example]:

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from weft.data.formats import NO_ROWS, Row, read_rows, read_stream
+from weft.data.header import Naming
 from weft.data.opening import UTF8, suffix_of
 from weft.data.records import Input
 from weft.data.redact import shown_columns
@@ -23,6 +24,8 @@ OtherColumns = Mapping[str, TextColumns]  # by task, where texts are in other co
 
 FLAGS = ("truncated", "empty")  # what stands beside the answers of a row
 _LINES = Path("standard input")
+_TWO = "give the second with --text-pair (in Python, a pair is a tuple of two), or a file with both columns"
+_ONE = "leave the second out, or name a task that reads two with --task (in Python, task=…)"
 _SHOWN = 20  # faults named one by one before the rest are only counted
 
 
@@ -70,7 +73,8 @@ def read_inputs(
     if str(file) == "-" or suffix_of(file) == ".txt":
         piped = str(file) == "-"
         rows = read_stream(sys.stdin.buffer, _LINES, encoding) if piped else read_rows(file, encoding)
-        return plain_texts(rows, choose_tasks(network, tasks, pair=False), ("text",))
+        names = choose_tasks(network, tasks, pair=False)
+        return plain_texts(some_rows(rows, _LINES if piped else file), names, ("text",))
     return table_inputs(file, read_rows(file, encoding), network, names, bool(tasks), columns or {})
 
 
@@ -92,7 +96,8 @@ def choose_tasks(network: Network, wanted: Sequence[str] | None, pair: bool | No
         needed = "two texts (a pair)" if not pair else "one text"
         which = [name for name in chosen if name not in fitting]
         who = f"the task {which[0]} reads" if len(which) == 1 else f"the tasks {', '.join(which)} read"
-        raise DataError(f"{who} {needed}, but received {'two' if pair else 'one'}")
+        remedy = _ONE if pair else _TWO
+        raise DataError(f"{who} {needed}, but received {'two' if pair else 'one'}; {remedy}")
     return fitting
 
 
@@ -119,7 +124,7 @@ def choose_columns(
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
     problems = [
         Lack(
-            f"task {name!r} reads the column {', '.join(map(repr, lack))}",
+            f"task {name!r} reads {_named(lack)}",
             _other_column(name, len(wanted[name])),
             asked=name in others,
         )
@@ -134,6 +139,10 @@ def _other_column(task: str, count: int) -> str:
     return f'to read another: --column {task}={written}, in Python columns={{"{task}": {given}}}'
 
 
+def _named(columns: Sequence[str]) -> str:
+    return f"the column{'s' if len(columns) > 1 else ''} {', '.join(map(repr, columns))}"
+
+
 def left_out(
     problems: Sequence[Lack],
     columns: Collection[str],
@@ -141,7 +150,7 @@ def left_out(
     source: Path,
     *,
     refuse: bool,
-    tabular: bool = False,
+    naming: Naming = "keys",
 ) -> list[str]:
     """A note about each task that cannot be served, or where that is refused one error about all of them.
 
@@ -149,7 +158,7 @@ def left_out(
     """
     if problems and (refuse or any(problem.asked for problem in problems)):
         known = [name for task in tasks.values() for name in (*task.text_columns(columns), task.gold_column(columns))]
-        said = [*(problem.message for problem in problems), shown_columns(columns, known, tabular)]
+        said = [*(problem.message for problem in problems), shown_columns(columns, known, naming)]
         said += dict.fromkeys(problem.remedy for problem in problems if problem.remedy)
         raise DataError("; ".join(said), file=source)
     return ["; ".join(filter(None, (f"left out: {problem.message}", problem.remedy))) for problem in problems]
@@ -167,6 +176,16 @@ def first_row(rows: Iterator[Row], source: Path) -> tuple[Row, Iterator[Row]]:
     if first is None:
         raise DataError(NO_ROWS, file=source)
     return first, chain([first], rows)
+
+
+def some_rows(rows: Iterator[Row], source: Path) -> Iterator[Row]:
+    """The rows, each as soon as it is there; raises in the end where there was none."""
+    none = True
+    for row in rows:
+        none = False
+        yield row
+    if none:
+        raise DataError(NO_ROWS, file=source)
 
 
 def plain_texts(rows: Iterator[Row], names: Sequence[str], columns: TextColumns) -> Inputs:
@@ -188,7 +207,7 @@ def table_inputs(
     first, rows = first_row(rows, source)
     tasks = with_columns({name: network.tasks[name] for name in names}, others)
     columns, problems = choose_columns(first, tasks, others)
-    notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, tabular=first.tabular)
+    notes = left_out(problems, first.columns, tasks, source, refuse=all_needed or not columns, naming=first.naming)
     return Inputs(rows, columns, _row_reader(source, network, tasks, columns), tuple(notes))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -13,7 +12,7 @@ from weft.checkpoints.source import DEFAULT
 from weft.data.frames import frame_builder
 from weft.data.predictions import PlainPrediction
 from weft.data.tables import RowSource
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, warn_caller
 from weft.model.answers import Tally
 from weft.model.devices import Device, choose_device
 from weft.model.embed import EmbedOptions, Layers, Level, Pooling, TextEncoder, TextVectors, Vectors, describe_encoder
@@ -100,7 +99,7 @@ class Model:
         tally = Tally()
         answers = [answer for _, _, answer in answer_rows(self.network, inputs, tally)]
         for warning in (*map(UserWarning, inputs.notes), *tally.warnings(self.network)):
-            warnings.warn(warning, stacklevel=2)
+            warn_caller(warning)
         if build is not None:
             return build(flat_columns(self.network, tuple(inputs.columns), answers, scores))
         return [by_task(answer, scores) if task is None else of_task(answer, task, scores) for answer in answers]
@@ -127,7 +126,7 @@ class Model:
             self.network, data, named, columns=text_columns(self.network, columns), answers=answers
         )
         for note in notes:
-            warnings.warn(note, stacklevel=2)
+            warn_caller(UserWarning(note))
         return TaskResults(results)
 
     @overload

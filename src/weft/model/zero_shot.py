@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from weft.conditioning import task_key
 from weft.data.label_words import label_texts
 from weft.data.records import Input
 from weft.encoder.blank import Blank
-from weft.errors import ConfigError, TruncationWarning
+from weft.errors import ConfigError, TruncationWarning, warn_caller
 from weft.heads.cosine import Cosine, CosineHead
 from weft.model.devices import Device
 from weft.model.embed import load_encoder, truncation_notice
@@ -75,7 +74,7 @@ def zero_shot(
     network.to(next(source.encoder.parameters()).device)
     if cut := begin_with_words(network, task, texts):
         notice = truncation_notice(cut, len(texts), network.max_length(task))
-        warnings.warn(f"of the labels' descriptions, {notice}", TruncationWarning, stacklevel=2)
+        warn_caller(TruncationWarning(f"of the labels' descriptions, {notice}"))
     return Model(network)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from weft.reports.record import EncoderRecord, RunRecord, TaskRecord
-from weft.reports.summary import PROBE, interval_in_words, number, verdict
+from weft.reports.summary import interval_in_words, number, probe_names, verdict
 from weft.reports.svg import FORBIDDEN
 
 
@@ -71,7 +71,8 @@ def _task(task: TaskRecord) -> str:
 
 
 def _results(tasks: Sequence[TaskRecord]) -> str:
-    lines: list[tuple[str, ...]] = [("task", "metric", "value", "95 % interval", "majority", "baseline", PROBE, "rows")]
+    headings = ("task", "metric", "value", "95 % interval", "majority", "baseline", probe_names(tasks), "rows")
+    lines: list[tuple[str, ...]] = [headings]
     lines.append(("---", "---", *["---:"] * 6))
     for task in tasks:
         baseline = "–" if task.baseline is None else f"{number(task.baseline)} ({task.baseline_name})"

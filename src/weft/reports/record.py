@@ -167,8 +167,14 @@ class TaskRecord(RecordPart):
 
     @property
     def probe(self) -> float | None:
-        """What a logistic regression on the encoder's states reaches, before any of it has learned."""
+        """What `probe_name` reaches, before anything of the encoder has learned."""
         return self.result.baselines.get("probe", {}).get(self.chosen)
+
+    @property
+    def probe_name(self) -> str:
+        """The linear model on the encoder's states: a penalised one of labels, or of numbers."""
+        numbers = "pearson" in self.result.baselines.get("probe", {})
+        return f"Frozen encoder + {'ridge' if numbers else 'logistic'} regression"
 
     @property
     def gain(self) -> float | None:

@@ -14,7 +14,7 @@ from weft.reports.record import BestRecord, EncoderRecord, RunRecord, Standing, 
 from weft.reports.spans import STYLE as SPANS
 from weft.reports.spans import TEXT_STYLE
 from weft.reports.style import STYLE
-from weft.reports.summary import PROBE, baseline_names, interval_in_words, listed, number, signed, verdict
+from weft.reports.summary import baseline_names, interval_in_words, listed, number, probe_names, signed, verdict
 from weft.reports.svg import clean
 from weft.reports.task_section import looks_of_task, task_section
 from weft.reports.training_section import training_section
@@ -79,7 +79,7 @@ def _results(record: RunRecord) -> str:
         " lies on one side of it. "
     )
     probed = any(task.probe is not None for task in tasks)
-    before = f"The probe is what the encoder knew before: {PROBE.lower()}. " if probed else ""
+    before = f"The probe is what the encoder knew before: {probe_names(tasks).lower()}. " if probed else ""
     return (
         f"<section>\n<h2>Results</h2>\n{table(headings, lines, 'stack', (0, 1))}"
         f'<p class="note under">{clearly if compared else ""}{before}The interval comes from resampling these'
@@ -106,7 +106,7 @@ def _result(index: int, task: TaskRecord, headings: tuple[str, ...]) -> list[str
 
 
 def _baselines(task: TaskRecord) -> dict[str, float]:
-    values = {"majority": task.majority, task.baseline_name: task.baseline, PROBE: task.probe}
+    values = {"majority": task.majority, task.baseline_name: task.baseline, task.probe_name: task.probe}
     return {name: value for name, value in values.items() if value is not None}
 
 

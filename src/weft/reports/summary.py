@@ -11,7 +11,6 @@ from weft.reports.record import RunRecord, Standing, TaskRecord
 
 WIDE = 0.2  # an interval from which a number is more hint than result
 MISCALIBRATED = 0.1
-PROBE = "Frozen encoder + logistic regression"
 RISING = 0.01  # in the last epoch
 STANDINGS: tuple[Standing, ...] = ("better", "unclear", "worse", "unknown")
 
@@ -146,6 +145,11 @@ def _cautions_of(task: TaskRecord) -> list[str]:
     return sentences
 
 
+def probe_names(tasks: Iterable[TaskRecord]) -> str:
+    """How the probes of tasks are called, each once."""
+    return " / ".join(dict.fromkeys(task.probe_name for task in tasks if task.probe is not None)) or "probe"
+
+
 def _advice(record: RunRecord) -> list[str]:
     """What to try, by key and value, where learning brought nothing or was not over; never what is so already."""
     sentences = []
@@ -154,8 +158,8 @@ def _advice(record: RunRecord) -> list[str]:
         if task.probe is not None and task.value is not None and task.value < task.probe:
             ways = ", or ".join(_other_ways(task, record, config))
             sentences.append(
-                f"{task.name} stays below what the encoder knew before ({number(task.probe)}, {PROBE.lower()})"
-                f"{f': try {ways}' if ways else ''}."
+                f"{task.name} stays below what the encoder knew before"
+                f" ({number(task.probe)}, {task.probe_name.lower()}){f': try {ways}' if ways else ''}."
             )
     last = [one for one in record.history if one.phase == record.history[-1].phase][-2:]
     if len(last) == 2 and last[1].epoch is not None:

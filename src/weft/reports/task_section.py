@@ -19,7 +19,7 @@ from weft.reports.html import breakable, figure, number_cell, raw_cell, table
 from weft.reports.matrix import confusion_matrix
 from weft.reports.record import AnnotatedText, TaskRecord
 from weft.reports.spans import Look, PaintedSpan, legend, looks_of, paint, swatch
-from weft.reports.summary import PROBE, interval_in_words, number
+from weft.reports.summary import interval_in_words, number
 from weft.reports.svg import clean
 
 MANY = 20  # labels from which a page first shows the weakest, and all of them only when asked
@@ -53,7 +53,7 @@ def looks_of_task(task: TaskRecord) -> dict[str, Look]:
 
 def _metrics(task: TaskRecord) -> str:
     result, lines = task.result, []
-    names = {"majority": "Majority", task.baseline_key: task.baseline_name, "probe": PROBE}
+    names = {"majority": "Majority", task.baseline_key: task.baseline_name, "probe": task.probe_name}
     compared = [name for name in names if name in result.baselines]
     for metric, value in result.measures.scores.items():
         baselines = [result.baselines[name].get(metric) for name in compared]

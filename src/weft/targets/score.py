@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,20 @@ from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pai
 from weft.tensors import Batch, Scores
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
+_WITH_UNIT = re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*(?:[^\W\d_]{1,3}\b|[%€$£°/])")
 _POINT = "; a decimal comma is not read, since in other places it parts thousands: write a point"
+
+
+def _received(cell: Any) -> str:
+    """What kind of thing stands in place of a number, never what it says, and what to do about it."""
+    if has_decimal_comma(cell):
+        return _POINT
+    if not isinstance(cell, str):
+        return f", but this is a {type(cell).__name__}"
+    if _WITH_UNIT.match(cell):
+        return "; this is one with more behind it, such as a unit or a sign: write the number alone"
+    digits = any(map(str.isdigit, cell))
+    return ", but this is a text" if digits else ", but this is a text without a digit; is this the right column?"
 
 
 def check_scale(scale: tuple[float, float] | None) -> None:
@@ -60,7 +74,7 @@ class ScoreTarget(Target):
         try:
             value = float(cell)
         except (TypeError, ValueError):
-            raise ValueError(f"a score must be a number{_POINT if has_decimal_comma(cell) else ''}") from None
+            raise ValueError(f"a score must be a number{_received(cell)}") from None
         if not math.isfinite(value):
             raise ValueError(f"a score must be a finite number; received {value}")
         if self.scale and not self.scale[0] <= value <= self.scale[1]:
@@ -141,7 +155,10 @@ class FittedScore(FittedRowTarget):
         return F.mse_loss(ours / self.std, theirs / self.std)
 
     def decode_rows(self, scores: Tensor) -> list[Prediction]:
-        return [ScorePrediction(value) for value in self.values(scores.float()).tolist()]
+        values = self.values(scores.double())  # in which the ends of the scale are exact
+        if self.target.activation != "linear":
+            values = values.clamp(self.low, self.high)  # a cosine may come out a rounding above 1
+        return [ScorePrediction(value) for value in values.tolist()]
 
     def outcomes(
         self, golds: Sequence[Gold], predictions: Sequence[Prediction], lines: Sequence[int]

@@ -217,6 +217,10 @@ class Task(TaskFiles, root=True):
         """The spellings that the options give another one for."""
         return ()
 
+    def respelling(self, spellings: Mapping[str, str]) -> str:
+        """The line of a config that adds such spellings to those it has; empty where this kind has no such option."""
+        return ""
+
     def read_input(self, row: Row) -> Input:
         """What it reads of a row; raises DataError with line and column."""
         return Input(tuple(get_text(row, column) for column in self.text_columns(row.columns)))

@@ -104,7 +104,8 @@ class RunFolder:
 
     def _check_target(self) -> None:
         if self.target.exists():
-            raise ConfigError(f"the output {self.target} exists already; name another with --output, or remove it")
+            remedy = "name another with --output (in Python, output=…), or remove it"
+            raise ConfigError(f"the output {self.target} exists already; {remedy}")
 
     def _remove_beginning(self) -> None:
         """Remove what a run leaves that was killed before its first state; refuse where there is more than that."""

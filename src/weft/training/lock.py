@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from weft.errors import ConfigError, WeftError
+from weft.data.atomic import cannot_write
+from weft.errors import ConfigError
 
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN, errno.EDEADLK)  # by another; what else fails is the disk's
 
@@ -57,7 +58,7 @@ def _open(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise WeftError(f"cannot write {path}: {error.strerror or error}; name another place") from None
+        raise cannot_write(path, error) from None
 
 
 def _is_still_there(handle: int, path: Path) -> bool:

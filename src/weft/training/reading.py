@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from weft.corpus.files import corpus_files
 from weft.data.cells import is_blank
 from weft.data.formats import NO_ROWS, Row
+from weft.data.header import Naming
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
-from weft.data.redact import shown_columns
+from weft.data.redact import shown_columns, slip_of
 from weft.data.row_files import RowFiles
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
@@ -41,12 +42,13 @@ class Origin:
     files: RowFiles | None = None  # where they are several
 
     def where(self, lines: Iterable[int] = ()) -> str:
-        """`train.csv, line 3`, or `rows 2, 3 of tasks.NAME.train`; without lines the file, or nothing."""
+        """`train.csv, line 3`, or `rows 2, 3 (counted from 0) of tasks.NAME.train`; without lines the file, if any."""
         numbers = list(lines)
         if self.files is not None and numbers:
             return self._in_files(self.files.by_file(numbers))
         if self.file is None:
-            return f"{name_numbers('row', numbers)} of {self.name}" if numbers else ""
+            positions = name_numbers("row", [number - 1 for number in numbers]) if numbers else ""
+            return f"{positions} (counted from 0) of {self.name}" if numbers else ""
         return f"{self.name}, {name_numbers('line', numbers)}" if numbers else self.name
 
     def _in_files(self, found: Mapping[Path, Sequence[int]]) -> str:
@@ -176,7 +178,8 @@ class _Reader:
         self.broken: DataError | None = None
         self.hopeless = False  # every further row would say the same
         self.rows: list[Example] = []
-        self.total, self.columns, self.tabular = 0, dict[str, None](), False
+        self.total, self.columns = 0, dict[str, None]()
+        self.naming: Naming = "keys"
         self.blank, self.padded = list[int](), list[int]()
         self.absent: dict[str, list[int]] = defaultdict(list)  # by column
         self.others: dict[str, list[str]] = {}  # the columns of the first row without it
@@ -189,9 +192,9 @@ class _Reader:
     def take(self, row: Row) -> None:
         """Read one row."""
         self.total += 1
-        if self.total == 1 or not self.tabular:
+        if self.total == 1 or not row.tabular:
             self.columns |= dict.fromkeys(row.columns)
-            self.tabular = row.tabular
+            self.naming = row.naming
         self.column = self.task.gold_column(row.columns)
         cell, respelled = self.task.respell(row.columns.get(self.column))
         self.respelled.update(respelled)
@@ -232,11 +235,19 @@ class _Reader:
             except CellError as error:
                 self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
-                self.wrong[self.column, str(error)].append((line, str(error)))
+                message = f"{error}{self._respelling(cell)}"
+                self.wrong[self.column, message].append((line, message))
                 if alone:
-                    self.refused[str(cell)] = str(error)
+                    self.refused[str(cell)] = message
                     self.hopeless = len(self.refused) > UNLIKELY
         return None
+
+    def _respelling(self, cell: Any) -> str:
+        """How the config says that an answer is a slip of a label that it lists."""
+        label = str(cell).strip()
+        near = slip_of(label, self.target.labels)
+        said = "" if near in (None, label) else self.task.respelling({label: near})
+        return f" If so, say {said}" if said else ""
 
     def finish(self, faults: Faults) -> SplitRows:
         """What was read, after adding what is wrong to the faults."""
@@ -276,6 +287,7 @@ class _Reader:
         messages += self._wrong_answers(part)
         if not (self.rows or self.absent or self.problems or self.wrong):
             empty = f"holds no row with an answer in the column {self.column!r}" if self.total else NO_ROWS
+            empty += "; fill it in, or name the column that has the answers" if self.column in self.columns else ""
             lost = self.total and self.column not in self.columns
             messages.append(part.locate(empty + (self._columns(self.column, self.columns) if lost else "")))
         return messages
@@ -283,7 +295,7 @@ class _Reader:
     def _columns(self, name: str, columns: Collection[str]) -> str:
         """The columns there are, beside one that is missing."""
         known = (name, self.column, *self.task.text_columns(columns))
-        return f"; {shown_columns(columns, known, self.tabular)}"
+        return f"; {shown_columns(columns, known, self.naming)}"
 
     def _wrong_answers(self, part: SplitRows) -> list[str]:
         shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from weft.data.dataset import Splits, StoredRows
 from weft.data.records import Example
-from weft.data.redact import common_labels, nearest_name, shown_label
+from weft.data.redact import common_labels, nearest_name, shown_label, slip_of
 from weft.errors import DataError
-from weft.targets import Target
 from weft.tasks import Task
 from weft.tasks.base.examples import fold_lines, held_out_lines, labels_of, reduce_rows, reduce_test
 from weft.training.faults import Faults
@@ -138,11 +137,12 @@ def _check_parts(name: str, task: Task, parts: Mapping[str, SplitRows], faults: 
         faults.add(train.path, train.locate(texts), DataError)
         return
     for part in (parts[split] for split in ("dev", "test") if split in parts):
-        _check_unseen(part, target, counts, faults)
+        _check_unseen(part, task, counts, faults)
 
 
-def _check_unseen(part: SplitRows, target: Target, known: Mapping[str, int], faults: Faults) -> None:
-    """Note labels that never occur in training."""
+def _check_unseen(part: SplitRows, task: Task, known: Mapping[str, int], faults: Faults) -> None:
+    """Note labels that never occur in training, and how the config says that one is a slip."""
+    target = task.target()
     lines: dict[str, list[int]] = defaultdict(list)
     for row in part.rows:
         for label in target.labels_in(row.gold):
@@ -153,7 +153,9 @@ def _check_unseen(part: SplitRows, target: Target, known: Mapping[str, int], fau
     ordered = sorted(lines)
     for label in ordered[:shown]:
         shown_as = f"{shown_label(label, names)} never occurs in training{nearest_name(label, names)}"
-        message = f"label {shown_as} ({count_rows(lines[label])})"
+        near = slip_of(label, names)
+        said = task.respelling({} if near is None else {label: near})
+        message = f"label {shown_as} ({count_rows(lines[label])})" + (f"; if so, say {said}" if said else "")
         faults.add(part.path, part.locate(message, lines[label]), DataError)
     if rest := ordered[shown:]:
         more = f"… and {len(rest):,} more labels that never occur in training"

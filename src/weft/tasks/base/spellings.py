@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Self
 
@@ -39,6 +40,11 @@ class SpelledTask(Task):
     def other_spellings(self) -> Collection[str]:
         return self.map or ()
 
+    def respelling(self, spellings: Mapping[str, str]) -> str:
+        pairs = {**(self.map or {}), **spellings}.items()
+        listed = ", ".join(f"{_quoted(other)} = {_quoted(label)}" for other, label in pairs)
+        return f"map = {{ {listed} }}" if spellings else ""
+
     def respell(self, cell: Any) -> tuple[Any, list[str]]:
         return respell(cell, self.map or {})
 
@@ -60,6 +66,10 @@ def respell(cell: Any, spellings: Mapping[str, str], separator: str | None = Non
     parts = list(cell) if isinstance(cell, list | tuple) else str(cell).split(separator)
     found = [name for part in parts if (name := _spelled(part)) in spellings]
     return ([spellings.get(_spelled(part), part) for part in parts] if found else cell), found
+
+
+def _quoted(label: str) -> str:
+    return json.dumps(label, ensure_ascii=False)  # a key and a text of TOML
 
 
 def _spelled(value: Any) -> str:

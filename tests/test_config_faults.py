@@ -1,0 +1,76 @@
+"""A config that cannot be read says where and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weft.config.document import parse_experiment, read_experiment
+from weft.errors import ConfigError
+
+TASK = '[tasks.u]\nkind = "classification"\ntrain = "rows.csv"\n'
+
+
+def refused(folder: Path, content: str | bytes, *overrides: str) -> str:
+    path = folder / "run.toml"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(path, overrides)
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (r'train = "C:\Users\new.csv"', r"in double quotes \ begins a special character: write paths with /, or in"),
+        ("kind = classification", 'a text needs plain quotes: kind = "…"'),
+        ("text = “message”", 'a text needs plain quotes: text = "…"'),
+        ("train = ../rows.csv", 'a text needs plain quotes: train = "…"'),
+        ("multilabel = True", "write multilabel = true, in small letters"),
+        ("[tasks.t]\n[tasks.t]", "it is there twice"),
+    ],
+)
+def test_a_line_that_is_no_toml_comes_with_what_to_write_instead(tmp_path: Path, line: str, hint: str) -> None:
+    said = refused(tmp_path, f"[tasks.u]\n{line}\n")
+    assert said.startswith("run.toml is not valid TOML: ")
+    assert f"(at line {2 + line.count(chr(10))}, " in said
+    assert f"); {hint}" in said
+
+
+@pytest.mark.parametrize("content", ["[tasks.u\n", "= 3\n", 'label = "open\n', "x = ["])
+def test_what_a_line_does_not_show_is_left_to_the_parser(tmp_path: Path, content: str) -> None:
+    assert refused(tmp_path, content).endswith(")")
+
+
+def test_a_config_that_is_not_utf8_is_named_with_its_line_and_a_mark_before_it_is_read(tmp_path: Path) -> None:
+    latin = f'{TASK}labels = ["höher"]\n'.encode("latin-1")
+    assert "line 4 is not UTF-8; save the file as UTF-8" in refused(tmp_path, latin)
+    (tmp_path / "run.toml").write_text(TASK, encoding="utf-8-sig")
+    assert list(read_experiment(tmp_path / "run.toml").tasks) == ["u"]
+
+
+@pytest.mark.parametrize("content", ["", "seed = 3\n", "[tasks]\n"])
+def test_a_config_without_tasks_shows_what_one_looks_like(tmp_path: Path, content: str) -> None:
+    said = refused(tmp_path, content)
+    assert said.startswith("run.toml: tasks: ")
+    assert '[tasks.urgency] and below it kind = "classification", train = ' in said
+    assert said.endswith("weft init messages.csv")
+
+
+def test_a_fault_of_a_key_names_the_file_unless_it_was_set_from_outside(tmp_path: Path) -> None:
+    said = refused(tmp_path, TASK + "lables = []\n[trainning]\n", "training.epochs=many").splitlines()
+    assert sorted(said) == [
+        "run.toml: tasks.u.lables: unknown key; did you mean 'labels'?",
+        "run.toml: trainning: unknown key; did you mean 'training'?",
+        "training.epochs: should be a whole number; received 'many'",
+    ]
+    with pytest.raises(ConfigError, match="^trainning: unknown key"):
+        parse_experiment({"tasks": {"u": {"kind": "classification"}}, "trainning": {}})
+
+
+def test_a_task_that_is_not_there_is_named_with_the_place_that_wants_it(tmp_path: Path) -> None:
+    phases = '[[phases]]\ntasks = ["u"]\n[[phases]]\ntasks = ["v"]\n[training]\nchoose_by = "w"\n'
+    assert refused(tmp_path, TASK + phases) == (
+        "run.toml: phases.1.tasks: there is no task 'v'; training.choose_by: there is no task 'w'; the tasks are: u"
+    )
