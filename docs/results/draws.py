@@ -27,7 +27,7 @@ from weft.metrics.classification import Floats
 from weft.reports.comparison_sentences import p_words, points
 
 LEVEL = 0.05
-MARKS = {"better": " ▲", "worse": " ▼", "equivalent": " =", "cannot tell": " ·"}
+MARKS = {"better": "\u00a0▲", "worse": "\u00a0▼", "equivalent": "\u00a0=", "cannot tell": "\u00a0·"}  # never apart
 
 
 @dataclass(frozen=True)
