@@ -32,6 +32,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "all layers read": {"tasks": {"fox": {**FOX, "pooling": {"kind": "last_layers"}}}},
 }
 RATE = {"epochs": 2, "batch_size": 8, "learning_rate": 1e-2}
+ALONE = {
+    **RATE,
+    "baselines": False,
+}  # of which one computes the states of the encoder as it was, before anything learns
 
 
 def frozen(config: dict[str, Any], encoder: str, layers: int = 0) -> dict[str, Any]:
@@ -122,9 +126,9 @@ def test_layers_that_do_not_learn_have_no_dropout(run: Run, small_encoder: str, 
     config = json.loads((wild / "config.json").read_text())
     chances = {"hidden_dropout_prob": 0.9, "attention_probs_dropout_prob": 0.9}
     (wild / "config.json").write_text(json.dumps({**config, **chances}))
-    plain, without = (tensors(run(frozen({"tasks": {"fox": FOX}}, str(folder)))) for folder in (small_encoder, wild))
+    steps = {"tasks": {"fox": FOX}, "training": ALONE, "phases": [{}]}  # no fit, which reads all rows before
+    plain, without = (tensors(run(frozen(steps, str(folder)))) for folder in (small_encoder, wild))
     assert all(torch.equal(plain[name], without[name]) for name in plain)
-    steps = {"tasks": {"fox": FOX}, "phases": [{}]}
     upper = (tensors(run(frozen(steps, str(folder), 1))) for folder in (small_encoder, wild))
     assert not all(torch.equal(*pair) for pair in zip(*(one.values() for one in upper), strict=True))
 
@@ -142,7 +146,7 @@ def test_phases_see_the_layers_as_they_are_then(
     run: Run, small_encoder: str, order: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phases = [{"train_layers": layers, "epochs": 2} for layers in order]
-    config = {"tasks": {"fox": FOX, "long": LONG}, "phases": phases, "training": {**RATE, "learning_rate": 1e-3}}
+    config = {"tasks": {"fox": FOX, "long": LONG}, "phases": phases, "training": {**ALONE, "learning_rate": 1e-3}}
     shared = Shared()
     run({**config, "phases": [{"train_layers": layers} for layers in (0, 1)]}, shared)  # states as they were loaded
     once = [run(config, one) for one in (None, shared, shared)]
@@ -166,8 +170,7 @@ def test_a_method_that_reaches_into_the_encoder_says_so() -> None:
 
 
 def test_a_method_inside_the_encoder_learns_in_a_frozen_one(run: Run, small_encoder: str, computed: list[int]) -> None:
-    alone = {**RATE, "baselines": False}  # of which one is fitted to the states of the encoder as it was
-    config = frozen({"tasks": {"fox": FOX}, "conditioning": {"kind": "lora"}, "training": alone}, small_encoder)
+    config = frozen({"tasks": {"fox": FOX}, "conditioning": {"kind": "lora"}, "training": ALONE}, small_encoder)
     learned = tensors(run(config))
     assert not computed
     assert any(bool(weights.any()) for name, weights in learned.items() if name.startswith("conditioner."))

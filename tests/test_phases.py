@@ -144,7 +144,7 @@ def test_a_head_is_fitted_to_all_rows_however_many_batches_they_are_read_in(
 def test_of_more_rows_than_there_is_room_for_only_some_are_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows come one by one, those of a length together, and the seventh is one too many: it is the last."""
     monkeypatch.setattr(task_batches, "_TOKENS", 1)
-    monkeypatch.setattr(fitting, "_MOST", 6 * 16)
+    monkeypatch.setattr(fitting, "MOST_READ", 6 * 16)
     read_by: list[int] = []
     real = fitting.fit_layer
     monkeypatch.setattr(fitting, "fit_layer", lambda layer, rows, *more: [read_by.append(len(rows[0].gold)),

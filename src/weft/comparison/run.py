@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from weft.comparison.checked import read_checked, write_checked
 from weft.comparison.engine import Engine, Here
+from weft.comparison.expected import expected_seconds
 from weft.comparison.follower import Alike, Follower
 from weft.comparison.grid import read_grid
 from weft.comparison.jobs import Job, list_jobs
@@ -37,7 +38,7 @@ from weft.reports.record import to_json
 from weft.training.interrupt import Interrupted
 from weft.training.lock import locked
 from weft.training.shared import Shared
-from weft.training.timing import seconds_per_run
+from weft.training.timing import RunTimer, can_be_timed
 
 EngineName = Literal["local", "ray"]
 Keep = Literal["none", "best", "all"]
@@ -166,10 +167,10 @@ class _Comparing:
         pending = {job.key: job for job in jobs if not self._done(job, keep)}
         if not pending:
             return []
-        expected = self._expected(list(pending.values()))
+        engine, at_once = self._engine(keep, len(pending))
+        expected = self._expected(list(pending.values()), at_once)
         seconds = {key: expected.get((job.arm, job.size), math.inf) for key, job in pending.items()}
         todo = [replace(job, resumable=seconds[key] > _LONG) for key, job in pending.items()]
-        engine, at_once = self._engine(keep, len(todo))
         total = sum(seconds.values()) / at_once
         if len(jobs) == self.plan.runs:  # and not only the best once more
             self._tell_plan(len(jobs) - len(todo), total)
@@ -198,15 +199,16 @@ class _Comparing:
         # Also for a single run, which with more cores than the others would round, and so learn, in another way.
         return Processes(self.folder, self.device, keep, count), min(count, runs)
 
-    def _expected(self, jobs: Sequence[Job]) -> dict[Alike, float]:
-        """About how long a run of each arm and size takes, from one step of each; only where that can be told."""
-        expected: dict[Alike, float] = {}
-        for alike, job in {(job.arm, job.size): job for job in jobs}.items():
+    def _expected(self, jobs: Sequence[Job], at_once: int) -> dict[Alike, float]:
+        """About how long a run of each arm and size takes; only where that can be told."""
+
+        def timer(job: Job) -> RunTimer | None:
             experiment = parse_experiment(dict(job.document))
-            with suppress(WeftError):  # it diverges, which is said when it is run
-                seconds = seconds_per_run(experiment, job.base, self.shared, device=self.device, fold=job.fold_of())
-                expected |= {} if seconds is None else {alike: seconds}
-        return expected
+            if not can_be_timed(experiment):
+                return None
+            return RunTimer(experiment, job.base, self.shared, device=self.device, fold=job.fold_of())
+
+        return expected_seconds(jobs, timer, at_once)
 
     def _tell_plan(self, done: int, seconds: float) -> None:
         first, *others = describe_plan(self.plan)

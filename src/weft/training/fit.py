@@ -7,7 +7,7 @@ second. A penalty on large weights stands for what few rows cannot tell, as in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,6 +18,7 @@ from weft.conditioning import task_key
 from weft.layers.features import Features
 from weft.losses import LossFunction
 from weft.model.network import Network, loss_of
+from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.label_directions import label_directions
 from weft.training.task_batches import TaskBatches
@@ -26,7 +27,7 @@ STRENGTH = 10.0  # of the rows against the penalty; C in other libraries
 BESIDE = 0.1  # the same where a direction is known before, and rows only tell what is to be added to it
 _STEPS = 300  # of the optimizer, at most
 _EXACT = 1e-7  # the gradient at which it stops
-_MOST = 2**25  # numbers that are read of the rows of a task; of more, only the first rows are read
+MOST_READ = 2**25  # numbers that are read of the rows of a task; of more, only the first rows are read
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,23 @@ def fit_heads(
     for key in dict.fromkeys(network.head_of(task) for task in tasks):
         sharing = [task for task in tasks if network.head_of(task) == key]
         layer = network.tasks[sharing[0]].head.linear_layer(network.heads[key])
-        rows = [read_rows(network, task, batches[task], hardware) for task in sharing]
+        rows = [read_rows(network, task, batches[task].once(), hardware) for task in sharing]
         features = cast(Features, network.features[task_key(sharing[0])])
         directions = label_directions(network, sharing[0]) if words and len(sharing) == 1 else None
         fit_layer(layer, rows, features.direction(network.encoder.config.hidden_size), directions)
 
 
 @torch.no_grad()
-def read_rows(network: Network, task: str, batches: TaskBatches, hardware: Hardware) -> HeadRows:
-    """What the head of a task reads of its training rows."""
+def read_rows(network: Network, task: str, batches: Iterable[Batch], hardware: Hardware) -> HeadRows:
+    """What the head of a task reads of rows to learn from."""
     features, gold = [], []
-    for batch in batches.once():
+    for batch in batches:
         moved = batch.to(hardware.device)
         with hardware.autocast():
             features.append(network(moved, features=True).values.double().cpu())
         assert batch.gold is not None
         gold.append(batch.gold)
-        if sum(part.numel() for part in features) > _MOST:
+        if sum(part.numel() for part in features) > MOST_READ:
             break
     loss = network.targets[task].answer_loss(loss_of(network.tasks[task]))
     assert loss is not None

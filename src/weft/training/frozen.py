@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from weft.config.experiment import Experiment
 from weft.data.records import Example
 from weft.encoder.encoder import Encoder
 from weft.model.network import Network
@@ -97,28 +98,47 @@ class FrozenLayers:
         found = [self._look_up(key) for key in keys]
         return {layer: torch.cat([states[layer] for states in found]) for layer in self.layers}
 
+    def windows(self) -> dict[Hashable, int]:
+        """The tokens of every window that may be asked for, by the name it is kept under; only processors have any."""
+        if next(self.encoder.parameters()).device.type != "cpu":
+            return {}
+        different = {id(window): window for window in self._window_of.values()}.values()
+        return {self._name(window): len(window.ids) for window in different}
+
+    def compute(self, batch: Batch) -> _Hidden:
+        """What a call gives, computed anew."""
+        with torch.inference_mode(False), torch.autocast("cpu", enabled=False):
+            return self._compute(batch)
+
     def _add_file(self, rows: Sequence[TokenizedRow]) -> None:
-        """Lay out the windows of a file: every row once, and none that another file has brought."""
-        new = {key: row for row in rows if (key := _key(row.ids, row.segments)) not in self._window_of}
-        for first in range(0, len(new), _WINDOW):
-            part = list(new.values())[first : first + _WINDOW]
+        """Lay out the windows of a file: every row once, but for windows all of whose rows other files have brought.
+
+        A row that another file has brought, too, stays in its window, so that windows of one file are the same
+        whichever rows of another a run has drawn.
+        """
+        own = {_key(row.ids, row.segments): row for row in rows}
+        for first in range(0, len(own), _WINDOW):
+            part = list(own.values())[first : first + _WINDOW]
             window = pack([row.ids for row in part], [row.segments for row in part])
-            self._window_of |= {key: window for key, _ in _rows(window)}
+            for key, _ in _rows(window):
+                self._window_of.setdefault(key, window)
 
     def _look_up(self, key: bytes) -> _Hidden:
         """The states of one row, after computing those of its window where they are not known."""
         if key not in self._states:
             window = self._window_of[key]
-            rows = list(_rows(window))
-            name = (self.source, hashlib.sha256(b"".join(row for row, _ in rows)).digest(), window.runs)
+            name = self._name(window)
             states = self.kept.get(name)
             if states is None:
-                with torch.inference_mode(False), torch.autocast("cpu", enabled=False):
-                    states = self._compute(window)
+                states = self.compute(window)
                 self.kept.put(name, states)
-            for row, where in rows:
-                self._states[row] = {layer: tensor[where] for layer, tensor in states.items()}
+            for row, where in _rows(window):
+                if self._window_of[row] is window:  # and no other file has brought it before
+                    self._states[row] = {layer: tensor[where] for layer, tensor in states.items()}
         return self._states[key]
+
+    def _name(self, window: Batch) -> Hashable:
+        return self.source, hashlib.sha256(b"".join(row for row, _ in _rows(window))).digest(), window.runs
 
     @torch.no_grad()
     def _compute(self, batch: Batch) -> _Hidden:
@@ -139,6 +159,12 @@ def _rows(batch: Batch) -> Iterator[tuple[bytes, slice]]:
 def _key(ids: NDArray[Any], segments: NDArray[Any] | None) -> bytes:
     kinds = np.zeros(len(ids), np.uint8) if segments is None else segments.astype(np.uint8)
     return ids.astype(np.int32).tobytes() + kinds.tobytes()
+
+
+def encoder_source(experiment: Experiment) -> Hashable:
+    """What tells the encoder that a run begins from from others."""
+    choice = experiment.encoder
+    return (choice.name, choice.revision) if choice.scratch is None else (str(choice.scratch), experiment.seed)
 
 
 class Freezing:

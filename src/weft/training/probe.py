@@ -38,18 +38,29 @@ def measure_probe(
         kept: where states of the encoder are kept.
         source: the encoder, as these states are known by.
     """
+    probe = build_probe(network, data, rows, kept, source)
+    if probe is None:
+        return {}
+    probe.to(hardware.device)
+    batches = {name: TaskBatches(probe, name, data[name].train, Batching(), 0) for name in probe.tasks}
+    fit_heads(probe, list(probe.tasks), batches, hardware, words=False)
+    results = evaluate(probe, {name: data[name].report[1] for name in probe.tasks}, intervals=False)
+    return {name: result.measures.scores for name, result in results.items()}
+
+
+def build_probe(
+    network: Network, data: Mapping[str, Splits], rows: RowsOfFiles, kept: KeptStates, source: Hashable
+) -> Network | None:
+    """The network whose heads are fitted, with the states of its encoder; None where there is no task for it."""
     tasks = {name: as_probe(task) for name, task in network.tasks.items() if name in rows and data[name].report[1]}
     tasks = {name: task for name, task in tasks.items() if can_be_fitted(task, network.targets[name])}
     if not tasks:
-        return {}
+        return None
     targets = {name: task.target().fit([row.gold for row in data[name].train]) for name, task in tasks.items()}
     with torch.random.fork_rng(devices=[]):  # so that a run is the same with and without baselines
-        probe = Network(network.encoder, network.tokenizer, tasks, targets).to(hardware.device)
+        probe = Network(network.encoder, network.tokenizer, tasks, targets)
     probe.frozen = Freezing(probe, (), {name: rows[name] for name in tasks}, kept, source).whole()
-    batches = {name: TaskBatches(probe, name, data[name].train, Batching(), 0) for name in tasks}
-    fit_heads(probe, list(tasks), batches, hardware, words=False)
-    results = evaluate(probe, {name: data[name].report[1] for name in tasks}, intervals=False)
-    return {name: result.measures.scores for name, result in results.items()}
+    return probe
 
 
 def as_probe(task: Task) -> Task:

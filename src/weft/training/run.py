@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from weft.targets import Measures
 from weft.training.accelerator import Hardware, choose_precision
 from weft.training.dev_rows import BestWeights, DevRows
 from weft.training.folder import CACHE, RunFolder, Started, resume_command
-from weft.training.frozen import Freezing, KeptStates
+from weft.training.frozen import Freezing, KeptStates, encoder_source
 from weft.training.initial import set_initial_values
 from weft.training.kept_weights import WeightsInFolder, WeightsInMemory
 from weft.training.loop import Loop
@@ -218,7 +218,7 @@ class Run:
             {name: network.tasks[name].weight for name in learned}, settings.loss_weights == "uncertainty"
         )
         plans = plan_phases(self.experiment, count_batches(streams))
-        self.freezing = Freezing(network, plans, self.rows, self.states, self._source)
+        self.freezing = Freezing(network, plans, self.rows, self.states, encoder_source(self.experiment))
         return Loop(
             network,
             streams,
@@ -240,13 +240,9 @@ class Run:
         if self.experiment.encoder.scratch is not None:
             return {}
         learned = {name: self.rows[name] for name in self.experiment.learned if name in self.rows}
-        return measure_probe(self.network, self.data, learned, self.hardware, self.states, self._source)
-
-    @property
-    def _source(self) -> Hashable:
-        """What tells the encoder to begin from from others."""
-        choice = self.experiment.encoder
-        return (choice.name, choice.revision) if choice.scratch is None else (str(choice.scratch), self.experiment.seed)
+        return measure_probe(
+            self.network, self.data, learned, self.hardware, self.states, encoder_source(self.experiment)
+        )
 
     def finish(self, state: TrainingState) -> Network:
         """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
