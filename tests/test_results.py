@@ -46,7 +46,7 @@ def test_a_mark_says_how_the_first_method_compares(size: Size) -> None:
     heading, _, ours, theirs, few = size.overview().splitlines()
     assert heading == "|  | a | b | mean of sets |"
     assert ours == "| ours | 0.750 | 0.500 | 0.625 |"
-    assert theirs == "| theirs | 0.062 ▲ | 0.500 · | 0.281 |"
+    assert theirs == "| theirs | 0.062\u00a0▲ | 0.500\u00a0· | 0.281 |"
     assert few == "| few | 0.750 (1) | – | – |", "one draw bears no verdict"
 
 

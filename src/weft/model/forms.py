@@ -57,7 +57,7 @@ class AnswerForm(ABC):
 
     def notes(self) -> list[str]:
         """A sentence about each column that is called otherwise now."""
-        return [f"the column {name!r} is kept as 'input.{name}', since an answer is called so" for name in self.renamed]
+        return [_renamed_note(name) for name in self.renamed]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,12 @@ class ChosenColumns(AnswerForm):
         return [name for name in self.columns if seen and name not in seen]
 
     def notes(self) -> list[str]:
-        return self.inner.notes()
+        """A sentence about each such column, where it or the answer in its place is asked for."""
+        return [_renamed_note(name) for name in self.inner.renamed if {name, f"input.{name}"} & {*self.columns}]
+
+
+def _renamed_note(name: str) -> str:
+    return f"the column {name!r} is kept as 'input.{name}', since an answer is called so"
 
 
 def shortened(cell: Any) -> Any:
