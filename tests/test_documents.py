@@ -28,7 +28,7 @@ from weft.cli import main as cli
 from weft.comparison.arms import make_arms
 from weft.comparison.grid import read_grid
 from weft.conditioning import Conditioning
-from weft.config.document import parse_experiment
+from weft.config.document import is_grid, parse_experiment
 from weft.config.experiment import EncoderChoice, Experiment, Phase
 from weft.config.training import Training
 from weft.errors import ConfigError
@@ -58,7 +58,7 @@ UNLISTED = ("combined", "none")  # a list of methods, and no method
 
 def blocks(text: str, *languages: str) -> list[str]:
     """The fenced blocks of a document in one of these languages."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)(?: title=\"[^\"]*\")?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return [body for language, body in found if language in languages]
 
 
@@ -235,7 +235,7 @@ CONFIGS = [
     *((path.name, path.read_text("utf-8")) for path in RECIPES),
 ]
 GRID_TEXTS = [
-    *((name, text) for name, text in CONFIGS if "[variants" in text),
+    *((name, text) for name, text in CONFIGS if is_grid(tomllib.loads(text))),
     *((path.name, path.read_text("utf-8")) for path in GRIDS),
 ]
 CONFIGS = [config for config in CONFIGS if config not in GRID_TEXTS]
@@ -251,7 +251,9 @@ def test_every_config_is_sound_but_for_files_that_are_not_here(text: str, tmp_pa
 
 @pytest.mark.parametrize("text", [text for _, text in GRID_TEXTS], ids=[name for name, _ in GRID_TEXTS])
 def test_every_grid_is_sound_but_for_files_that_are_not_here(text: str, tmp_path: Path) -> None:
-    (tmp_path / "triage.toml").write_text(blocks(README, "toml")[0], encoding="utf-8")
+    for name in ("triage.toml", "desk/desk.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(blocks(README, "toml")[0], encoding="utf-8")
     (tmp_path / "grid.toml").write_text(text, encoding="utf-8")
     arms = make_arms(read_grid(tmp_path / "grid.toml"))
     assert len(arms) > 1
