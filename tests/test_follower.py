@@ -45,7 +45,7 @@ def follow(at_once: int = 1) -> Follower:
 
 
 def run(score: float | None) -> Any:
-    return SimpleNamespace(result=SimpleNamespace(scores={"t": {"accuracy": score}}), outcomes={})
+    return SimpleNamespace(result=SimpleNamespace(scores={"t": {"accuracy": score}}, diverged=""), outcomes={})
 
 
 def test_the_time_left_goes_down_with_every_step() -> None:
