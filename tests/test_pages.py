@@ -273,6 +273,8 @@ def test_cells_of_tables_of_words_say_their_column_and_tables_of_figures_stay_as
     ]
     assert shown.startswith("<table data-words>")
     assert shown.endswith(figures)
+    for head in ("recipe", "notebook", "to add", "room", "table"):  # of pages that phones would scroll
+        assert "data-words" in hooks.on_page_content(figures.replace("<th>set<", f"<th>{head}<"))
 
 
 def test_dead_links_are_noticed(tmp_path: Path) -> None:
