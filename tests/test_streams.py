@@ -73,14 +73,14 @@ def test_results_go_to_standard_output_and_all_else_can_be_turned_off(
 ) -> None:
     monkeypatch.chdir(home)
     typed, words = COMMANDS[name]
-    code, out, err = run_weft(*typed.format(new=tmp_path / "loud").split())
+    code, out, err = run_weft(*typed.format(new=tmp_path / "first").split())
     assert code == 0, err
     assert words in out
     assert (words == "") == (out == "")
     assert not [line for line in out.splitlines() if line.startswith(("Next:", "wrote ", "reading ", "epoch "))]
-    quiet, same, nothing = run_weft("--quiet", *typed.format(new=tmp_path / "quiet").split())
+    quiet, same, nothing = run_weft("--quiet", *typed.format(new=tmp_path / "second").split())
     assert (quiet, nothing) == (0, "")
-    assert _without_figures(same.replace("quiet", "loud")) == _without_figures(out)
+    assert _without_figures(same.replace("second", "first")) == _without_figures(out)
 
 
 def _without_figures(text: str) -> str:
