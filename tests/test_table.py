@@ -48,7 +48,7 @@ def table(metric: str = "accuracy", **arms: dict[int, Any]) -> dict[str, CellRec
         quick=False,
         together=False,
     )
-    return {cell.variant: cell for cell in build_cells(plan, runs)}
+    return {cell.variant: cell for cell in build_cells(plan, runs, {})}
 
 
 def test_a_label_that_some_seeds_have_not_learned_is_left_out_of_the_labels() -> None:

@@ -74,6 +74,6 @@ def test_what_are_no_rows_is_refused_without_showing_it(source: Any) -> None:
 @pytest.mark.parametrize("row", ["secret", ["secret"], ("secret", "label"), 3])
 def test_a_row_that_is_no_dict_is_refused_with_its_number(row: Any) -> None:
     _, rows = open_rows([{"text": "fox"}, row])
-    with pytest.raises(DataError, match="line 2: is a .*, but a row must be a dict") as caught:
+    with pytest.raises(DataError, match=r"row 1 \(counted from 0\): is a .*, but a row must be a dict") as caught:
         list(rows)
     assert "secret" not in str(caught.value)

@@ -25,6 +25,9 @@ def chosen(lower_is_better: tuple[str, ...]) -> list[tuple[str, int]]:
         def result(self, key: str) -> Any:
             return self[key]
 
+        def has_scores(self, key: str) -> bool:
+            return key in self
+
     plan = SimpleNamespace(metrics={"t": "m"}, columns=[Column("t", arm, arm) for arm in ("a", "b")], sizes=(None,))
     return [(job.arm, job.seed) for _, job in winners(cast(Any, plan), jobs, cast(Any, Known(found)), lower_is_better)]
 
