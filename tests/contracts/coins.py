@@ -17,7 +17,8 @@ from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes import Outcomes
 from weft.metrics.outcomes.means import MeanOutcomes
-from weft.targets import FittedRowTarget, Target, confidences
+from weft.targets import Target, confidences
+from weft.targets.base.row import FittedRowTarget
 from weft.tasks.base.text import TextTask
 
 

@@ -28,7 +28,8 @@ from weft.model.folder import load_network, save_network
 from weft.model.network import Network
 from weft.model.predict import score
 from weft.spec import parse
-from weft.tasks import Task, TaskFiles
+from weft.tasks import Task
+from weft.tasks.base.files import TaskFiles
 from weft.tensors import Batch, Scores
 from weft.training.progress import Callback
 from weft.training.reading import read_examples

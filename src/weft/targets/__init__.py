@@ -350,64 +350,6 @@ class FittedTarget(ABC):
         return {part.name: getattr(self, part.name) for part in fields(self) if part.init and part.name != "target"}
 
 
-@dataclass(frozen=True)
-class FittedRowTarget(FittedTarget):
-    """A target with one answer per example, B in all, so that scores and gold are plain tensors."""
-
-    @abstractmethod
-    def tensor(self, golds: Sequence[Gold]) -> Tensor:
-        """Gold answers as a loss takes them, (B,) or (B, L)."""
-
-    @abstractmethod
-    def row_loss(self, loss: Loss) -> LossFunction:
-        """The loss over a head's scores, (B, O), and `tensor`."""
-
-    @abstractmethod
-    def decode_rows(self, scores: Tensor) -> list[Prediction]:
-        """A prediction per row from a head's scores, (B, O)."""
-
-    def calibrate_rows(self, scores: Tensor, golds: Sequence[Gold], metric: str) -> Self:
-        """As `calibrate`, from scores (B, O)."""
-        return self
-
-    @abstractmethod
-    def explain_row(self, scores: Tensor, prediction: Prediction) -> tuple[tuple[str, ...], Tensor]:
-        """As `explain`, from the scores of one row, (O,)."""
-
-    def gold_tensors(self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]) -> list[Tensor]:
-        return list(self.tensor([example.gold for example in examples]).split(1))
-
-    def answer_loss(self, loss: Loss) -> LossFunction | None:
-        """Every label counts as much as any other: a penalty on weights would else be paid by the rare ones.
-
-        A loss of many answers at once has the kind's own default in its place.
-        """
-        own = loss if loss.by_answer else self.target.default_loss
-        return self.row_loss(own.balanced())
-
-    def build_loss(self, loss: Loss) -> ScoresLoss:
-        compute = self.row_loss(loss)
-
-        def over_scores(scores: Scores, batch: Batch) -> Tensor:
-            assert batch.gold is not None
-            return compute(scores.values, batch.gold)
-
-        return over_scores
-
-    def decode(self, scores: Scores, tokenized: Sequence[TokenizedExample]) -> list[Prediction]:
-        return self.decode_rows(scores.values)
-
-    def calibrate(
-        self, scores: Scores, examples: Sequence[Example], tokenized: Sequence[TokenizedExample], metric: str
-    ) -> Self:
-        return self.calibrate_rows(scores.values, [example.gold for example in examples], metric)
-
-    def explain(
-        self, scores: Scores, prediction: Prediction, tokenized_example: TokenizedExample
-    ) -> tuple[tuple[str, ...], Tensor]:
-        return self.explain_row(scores.values[0], prediction)
-
-
 def refuse_merged_labels(loss: Loss, labels: int) -> None:
     """Raise for a loss that gives two labels one score, where each must have its own."""
     if loss.outputs(labels, "label") != labels:

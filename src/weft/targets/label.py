@@ -30,8 +30,9 @@ from weft.metrics.sections import Calibration, ConfusionMatrix, Section
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
 from weft.spec import describe
-from weft.targets import FittedRowTarget, Measures, Ranking, Target, as_logits, confidences, text_pairs
+from weft.targets import Measures, Ranking, Target, as_logits, confidences, text_pairs
 from weft.targets.base.reading import read_label
+from weft.targets.base.row import FittedRowTarget
 
 _SHOWN = 20  # labels of a message
 

@@ -23,9 +23,10 @@ from weft.metrics.multilabel import label_matrix
 from weft.metrics.outcomes.counts import LabelSetOutcomes
 from weft.metrics.thresholds import MINIMUM, choose_threshold
 from weft.metrics.wrong_rows import Mistake
-from weft.targets import FittedRowTarget, Target, confidences
+from weft.targets import Target, confidences
 from weft.targets.base.disagreement import between_chances
 from weft.targets.base.reading import read_label
+from weft.targets.base.row import FittedRowTarget
 from weft.tensors import Batch, Scores
 
 

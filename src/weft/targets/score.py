@@ -23,7 +23,8 @@ from weft.errors import ConfigError
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes.numbers import NumberOutcomes
-from weft.targets import FittedRowTarget, Ranking, Target, confidences, text_pairs
+from weft.targets import Ranking, Target, confidences, text_pairs
+from weft.targets.base.row import FittedRowTarget
 from weft.tensors import Batch, Scores
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]

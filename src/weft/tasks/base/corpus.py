@@ -26,7 +26,8 @@ from weft.layers.features import Features
 from weft.layers.masked import MaskedFeatures
 from weft.targets import Target
 from weft.targets.masked import MaskedTarget, masked_tokens_of
-from weft.tasks import FilesOption, RowsOption, RowsOrShareOption, Task
+from weft.tasks import Task
+from weft.tasks.base.files import FilesOption, RowsOption, RowsOrShareOption
 from weft.tensors import Batch, Indices, MaskIndex
 from weft.tokenization.examples import MaskedTokens, TokenizedExample
 from weft.tokenization.tokenizer import Tokenizer
