@@ -21,6 +21,8 @@ _OPTIONS = re.compile(r"<table>(?=\s*<thead>\s*<tr>\s*<th>option</th>)")
 _OF_WORDS = "you want|a row holds|your rows|recipe|notebook|to add|room|table"  # the first heads of such tables
 _WORDS = re.compile(rf"<table>(?=\s*<thead>\s*<tr>\s*<th>(?:{_OF_WORDS})</th>).*?</table>", re.DOTALL)
 _HEAD = re.compile(r"<th>(.*?)</th>", re.DOTALL)
+_CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
+_OPTION = re.compile(r"(?<![^\s>])--?\w[\w.-]*")  # behind a blank or a tag, so never in one
 _ROW = re.compile(r"<tr>\s*<td>.*?</tr>", re.DOTALL)
 
 
@@ -51,7 +53,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A page whose tables of options and of words are marked, so that narrow screens can show them row by row."""
+    """A page with marks for its style.
+
+    Tables of options and of words are marked, so that narrow screens can show them row by row; options of commands, so
+    that no line ends with their hyphens.
+    """
+    html = _CODE.sub(lambda found: _OPTION.sub(r"<span data-option>\g<0></span>", found[0]), html)
     return _WORDS.sub(lambda found: _with_heads(found[0]), _OPTIONS.sub("<table data-options>", html))
 
 

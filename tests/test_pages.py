@@ -252,15 +252,28 @@ def test_every_link_of_the_built_site_leads_somewhere(tmp_path: Path) -> None:
     build.build(config)
     assert dead_links(tmp_path / "site") == []
     assert (tmp_path / "site" / "recipes" / "compare" / "together.toml").is_file()
+    assert [file.name for file in (tmp_path / "site").rglob("*.py*")] == []
 
 
-def test_cells_of_tables_of_words_say_their_column_and_tables_of_figures_stay_as_they_are() -> None:
-    """Narrow screens show such a table row by row, each cell behind the name of its column."""
+def site_hooks() -> Any:
+    """The hooks of the site's builder, whose file has the name of a module of Python's own."""
     spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "site.py")
     assert spec is not None
     assert spec.loader is not None
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)
+    return hooks
+
+
+def test_options_of_commands_are_marked_so_that_lines_break_before_their_hyphens() -> None:
+    command = '<code><a id="line-0-1"></a>weft train a-b.toml --max-rows<b> </b>5 -o out</code> - or --not'
+    marked = command.replace("--max-rows", "<span data-option>--max-rows</span>")
+    assert site_hooks().on_page_content(command) == marked.replace(" -o ", " <span data-option>-o</span> ")
+
+
+def test_cells_of_tables_of_words_say_their_column_and_tables_of_figures_stay_as_they_are() -> None:
+    """Narrow screens show such a table row by row, each cell behind the name of its column."""
+    hooks = site_hooks()
     rows = "<tbody><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></tbody></table>"
     words = "<table>\n<thead>\n<tr>\n<th>you want</th>\n<th><code>weft</code></th></tr></thead>" + rows
     figures = "<table>\n<thead>\n<tr>\n<th>set</th>\n<th>weft</th></tr></thead>" + rows
@@ -275,6 +288,22 @@ def test_cells_of_tables_of_words_say_their_column_and_tables_of_figures_stay_as
     assert shown.endswith(figures)
     for head in ("recipe", "notebook", "to add", "room", "table"):  # of pages that phones would scroll
         assert "data-words" in hooks.on_page_content(figures.replace("<th>set<", f"<th>{head}<"))
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_code_of_a_page_is_as_wide_as_its_column_at_most(page: Path) -> None:
+    """80 letters on a screen of 1400 pixels, beyond which a reader must scroll; commands wrap."""
+    found = re.findall(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [line for language, body in found if language != "sh" for line in textwrap.dedent(body).splitlines()]
+    assert [line for line in lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_page_has_no_formulas_and_hardly_any_html(page: Path) -> None:
+    """The site would show a formula's source, and strike out what follows a token such as <s>."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert "$" not in text
+    assert set(re.findall(r"</?(\w+)[ />]", text)) <= {"code", "sub", "sup"}
 
 
 def test_dead_links_are_noticed(tmp_path: Path) -> None:

@@ -93,12 +93,14 @@ def test_the_head_of_a_recipe_is_read_in_parts() -> None:
     assert recipe.here.startswith("an encoder of 4 layers")
     assert recipe.takes.startswith("about ")
     assert recipe.runs == 24
+    asked = replace(recipe, question="Which kind? Of three; 24 runs.")
+    assert (asked.title, asked.about, recipe.about) == ("Which kind?", "Of three; 24 runs.", "")
 
 
 def test_a_table_has_a_page_and_a_picture(triage: Recipe, tmp_path: Path) -> None:
     made = table_files(triage, tmp_path / "tables")
     page, picture = made["wang_table2.md"], made["wang_table2.svg"]
-    assert page.startswith(f"# Wang table2\n\n{triage.question} 32 runs, {triage.takes.rstrip('.')}.\n")
+    assert page.startswith(f"# {triage.question}\n\n32 runs, {triage.takes.rstrip('.')}.\n")
     order = ["```sh\nweft compare ", "**The source.**", "**Here.**", "**Found.**", "(wang_table2.svg)", "## `urgency`"]
     assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
     assert ElementTree.fromstring(picture)[0].tag.endswith("style")

@@ -38,7 +38,7 @@ def compared_page(recipe: Recipe) -> str:
     """What a recipe asks, its command, and what its CSV says."""
     body = render_markdown(read_record(FOLDER / f"{recipe.name}.csv"), recipe.title)
     heading, rest = body.split("\n", 1)
-    return f"{heading}\n\n{recipe.question}\n\n`{recipe.commands[0]}` ([{recipe.place}](../../{recipe.place}))\n{rest}"
+    return f"{heading}\n\n{recipe.about}\n\n`{recipe.commands[0]}` ([{recipe.place}](../../{recipe.place}))\n{rest}"
 
 
 def main() -> None:

@@ -22,9 +22,11 @@ weft with a config of ten lines, nothing tuned, beside what else can be done wit
 start from the same all-MiniLM-L6-v2, learn from the same rows (another draw for every seed) and answer the same test
 rows, at most 1,000 of a set. The figures are accuracies, means over draws.
 
-    pip install setfit==1.2.0
-    python benchmarks/few_labels.py weft probe tfidf fine_tuning setfit_paper setfit_default --data ../shared/data
-    python -m docs.results
+```sh
+pip install setfit==1.2.0
+python benchmarks/few_labels.py weft probe tfidf fine_tuning setfit_paper setfit_default --data ../shared/data
+python -m docs.results
+```
 
 SetFit's recipes: as in its paper (20 pairs of each kind for every row, `num_iterations=20`), and as version 1.2 comes
 (all pairs of rows). It knows no pairs of texts, so MRPC has no figure of it. It takes hours where there are many

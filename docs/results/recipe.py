@@ -38,7 +38,13 @@ class Recipe:
 
     @property
     def title(self) -> str:
-        return self.name.replace("_", " ").capitalize()
+        """What it asks, which names a page better than a file does."""
+        return self.question.split("? ")[0].rstrip("?") + "?"
+
+    @property
+    def about(self) -> str:
+        """What is said behind the question."""
+        return self.question.removeprefix(self.title).strip()
 
     @property
     def place(self) -> str:

@@ -70,12 +70,13 @@ def table_files(recipe: Recipe, folder: Path) -> dict[str, str]:
 
 def _head(recipe: Recipe) -> Iterator[str]:
     """What stands above the figures."""
-    yield f"{recipe.question} {recipe.runs} runs{', ' + recipe.takes.rstrip('.') if recipe.takes else ''}."
+    runs = f"{recipe.runs} runs{', ' + recipe.takes.rstrip('.') if recipe.takes else ''}."
+    yield f"{recipe.about} {runs}".strip()
     commands = "\n".join(recipe.commands)
-    yield f"```sh\n{commands}\n```\n\n([{recipe.place}](../../../{recipe.place}))"
+    yield f"```sh\n{commands}\n```\n\n([{recipe.place}](../../../{recipe.place}); [all tables](../README.md))"
     for heading, said in (("The source", recipe.source), ("Here", recipe.here), ("Found", recipe.found)):
         if said:
-            yield f"**{heading}.** {said}"
+            yield f"**{heading}.** {said[0].upper()}{said[1:]}"
 
 
 def read_record(file: Path) -> ComparisonRecord:
@@ -102,15 +103,13 @@ def _lines(lines: Iterator[str]) -> str:
 
 def _line(recipe: Recipe, folder: Path, prefix: str) -> str:
     file = folder / f"{recipe.name}.csv"
-    question = recipe.question.split("? ")[0].rstrip("?") + "?"
     if not file.exists():
-        return (
-            f"| [{recipe.name}](../../{recipe.place}) | {question} | not run yet | {recipe.runs} runs, {recipe.takes} |"
-        )
+        link = f"[{recipe.name}](../../{recipe.place})"
+        return f"| {link} | {recipe.title} | not run yet | {recipe.runs} runs, {recipe.takes} |"
     record = read_record(file)
     warned = "".join(f"**{caution}** " for caution in cautions(record))
     said = recipe.found.split(". ")[0].rstrip(".") + "." if recipe.found else ""
-    return f"| [{recipe.name}]({prefix}{recipe.name}.md) | {question} | {warned}{verdicts(record)} | {said} |"
+    return f"| [{recipe.name}]({prefix}{recipe.name}.md) | {recipe.title} | {warned}{verdicts(record)} | {said} |"
 
 
 def verdicts(record: ComparisonRecord) -> str:

@@ -11,7 +11,7 @@ from weft.tensors import States
 
 
 class Cls(Pooler):
-    """Each row's first token ([CLS], <s>) speaks for the row: what BERT's own sentence tasks were trained with.
+    """Each row's first token ([CLS], `<s>`) speaks for the row: what BERT's own sentence tasks were trained with.
 
     Returns (B, H); no parameters. Conditioning that acts on the first token alone (label attention) is made for this.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from weft.reference.describe import DescribedKind, Option, Room, one_line
 
 _HEAD = "<!-- Made by python -m docs.reference; change the docstrings of the options instead. -->"
+_PAGE = re.compile(r"\bdocs/([\w/]+\.md)")  # beside the reference, on the site as in the tree
 _CODE = re.compile(r"`([^`]*\|[^`]*)`")  # in a cell: a pipe would end it, and a backslash before it would be shown
 
 
@@ -37,7 +38,7 @@ def _page(room: Room) -> str:
 def _kind(kind: DescribedKind) -> Iterator[str]:
     yield kind.summary
     for paragraph in filter(None, kind.details.split("\n\n")):
-        yield from ("", one_line(paragraph))
+        yield from ("", _linked(one_line(paragraph)))
     yield from ("", "```toml", kind.example.rstrip(), "```")
     if kind.facts:
         yield from ("", *(f"- {fact}" for fact in kind.facts))
@@ -52,8 +53,13 @@ def _kind(kind: DescribedKind) -> Iterator[str]:
 def _row(option: Option) -> str:
     bare = option.required or option.default is None or option.default == {}
     default = option.default_words if bare else f"`{option.default_words}`"
-    cells = (f"`{option.name}`", option.type, default, option.allowed, one_line(option.explained))
+    cells = (f"`{option.name}`", option.type, default, option.allowed, _linked(one_line(option.explained)))
     return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _linked(words: str) -> str:
+    """Words in which the name of a page leads to it."""
+    return _PAGE.sub(r"[\g<0>](../\1)", words)
 
 
 def _cell(words: str) -> str:
