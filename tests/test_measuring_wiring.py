@@ -505,16 +505,18 @@ def log_odds(likely: Row) -> list[float]:
 
 
 def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperature: float) -> float:
-    """How badly probabilities, made flatter or sharper by a temperature, tell the gold answers."""
-    total = 0.0
+    """How badly probabilities, made flatter or sharper by a temperature, tell gold answers that may be wrong."""
+    total, doubt = 0.0, 1 / (len(rows) + 2)
     for row, answer in zip(rows, answers, strict=True):
         likely: dict[str, float] = answer["scores"]
         if kind == "things":
             for label, odds in zip(likely, log_odds(likely), strict=True):
-                total += math.log1p(math.exp(-odds / temperature if label in row[kind] else odds / temperature))
+                wrong = -odds / temperature if label in row[kind] else odds / temperature
+                total += (1 - doubt) * math.log1p(math.exp(wrong)) + doubt * math.log1p(math.exp(-wrong))
         else:
             logs = {label: math.log(p) / temperature for label, p in likely.items()}
-            total += math.log(sum(map(math.exp, logs.values()))) - logs[row[kind]]
+            share = {label: doubt / (len(logs) - 1) for label in logs} | {row[kind]: 1 - doubt}
+            total += math.log(sum(map(math.exp, logs.values()))) - sum(share[label] * logs[label] for label in logs)
     return total
 
 

@@ -59,7 +59,9 @@ def bin_of_rows(confidence: Floats, bins: int = 15) -> npt.NDArray[np.int64]:
 def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer]) -> float:
     """The temperature T for which softmax(logits / T) gives the gold labels the least negative log likelihood.
 
-    Between 0.05 and 20. 1.0 with fewer than 10 rows, and where no temperature does better than 1.
+    Each label counts as right but for one row in as many as there are, and two: rows without a mistake would call for
+    certainty, and few rows cannot know that. Between 0.05 and 20. 1.0 with fewer than 10 rows, and where no temperature
+    does better than 1.
 
     Args:
         logits: (B, L).
@@ -75,10 +77,13 @@ def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integ
     # Only distances to the row's highest logit matter, and no exponential of them can overflow.
     below = scores - scores.max(axis=1, keepdims=True)
     right_below = below[np.arange(len(below)), right]
+    others_below = (below.sum(axis=1) - right_below) / max(1, scores.shape[1] - 1)
+    doubt = _doubt(len(scores))
+    expected = (1 - doubt) * right_below + doubt * others_below
 
     def loss(temperature: float) -> float:
         normaliser = np.log(np.exp(below / temperature).sum(axis=1))
-        return float(np.mean(normaliser - right_below / temperature))
+        return float(np.mean(normaliser - expected / temperature))
 
     return _least(loss)
 
@@ -86,7 +91,7 @@ def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integ
 def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer | np.bool_]) -> float:
     """The one temperature T for which sigmoid(logits / T) gives all marks the least negative log likelihood.
 
-    Bounds and edge cases as in `fit_temperature`.
+    Doubt, bounds and edge cases as in `fit_temperature`.
 
     Args:
         logits: (B, L), each label decided on its own.
@@ -99,7 +104,13 @@ def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[n
         return 1.0
     # log(1 + exp(z)) - y z is log(1 + exp(±z)) with the sign that makes a right answer negative.
     wrongness = np.where(marks > 0.5, -scores, scores)
-    return _least(lambda temperature: float(np.mean(np.logaddexp(0.0, wrongness / temperature))))
+    doubt = _doubt(len(scores))
+    return _least(lambda t: float(np.mean(np.logaddexp(0.0, wrongness / t) - doubt * wrongness / t)))
+
+
+def _doubt(rows: int) -> float:
+    """The probability that a right answer is not: what one more row, and its contrary, leave open (Platt, 1999)."""
+    return 1 / (rows + 2)
 
 
 def _least(loss: Callable[[float], float]) -> float:
