@@ -504,9 +504,9 @@ def log_odds(likely: Row) -> list[float]:
     return [math.log(p / (1 - p)) for p in likely.values()]
 
 
-def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperature: float) -> float:
-    """How badly probabilities, made flatter or sharper by a temperature, tell gold answers that may be wrong."""
-    total, doubt = 0.0, 1 / (len(rows) + 2)
+def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperature: float, doubt: float) -> float:
+    """How badly probabilities, made flatter or sharper by a temperature, tell the gold answers, which are doubted."""
+    total = 0.0
     for row, answer in zip(rows, answers, strict=True):
         likely: dict[str, float] = answer["scores"]
         if kind == "things":
@@ -522,7 +522,10 @@ def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperatu
 
 def best_temperature(kind: str, rows: Sequence[Row], answers: Sequence[Row]) -> float:
     tried = np.exp(np.linspace(math.log(0.05), math.log(20), 241)).tolist()  # steps of 2.5 %
-    return min(tried, key=lambda one: likelihood(kind, rows, answers, one))
+    best = min(tried, key=lambda one: likelihood(kind, rows, answers, one, 0.0))
+    if best >= 1:
+        return best
+    return min(1.0, min(tried, key=lambda one: likelihood(kind, rows, answers, one, 1 / (len(rows) + 2))))
 
 
 @pytest.mark.parametrize("name", ["mood", "mood_dev", "topic", "same", "things", "things_dev"])

@@ -350,6 +350,17 @@ def test_rows_without_a_mistake_do_not_make_a_model_certain(rows: int) -> None:
     assert doubt == pytest.approx(1 / (rows + 2), rel=1e-2)
 
 
+def test_a_model_that_is_too_sure_is_mended_without_a_further_doubt() -> None:
+    logits, gold = np.tile([[4.0, 0.0]], (20, 1)), np.array([0] * 15 + [1] * 5)
+    assert 4 / fit_temperature(logits, gold) == pytest.approx(np.log(3), rel=1e-2)
+    assert 4 / fit_temperature_binary(logits[:, :1], gold[:, None] == 0) == pytest.approx(np.log(3), rel=1e-2)
+
+
+def test_a_doubt_alone_makes_no_model_less_sure() -> None:
+    logits, right = np.tile([[9.0, 0.0]], (20, 1)), np.zeros(20, dtype=int)
+    assert fit_temperature(logits, right) == 1.0
+
+
 def test_doubt_is_shared_among_all_other_labels() -> None:
     logits, right = np.tile([[2.0, 1.0, 0.0]], (20, 1)), np.zeros(20, dtype=int)
     likely = np.exp(logits[0] / fit_temperature(logits, right))

@@ -59,9 +59,9 @@ def bin_of_rows(confidence: Floats, bins: int = 15) -> npt.NDArray[np.int64]:
 def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer]) -> float:
     """The temperature T for which softmax(logits / T) gives the gold labels the least negative log likelihood.
 
-    Each label counts as right but for one row in as many as there are, and two: rows without a mistake would call for
-    certainty, and few rows cannot know that. Between 0.05 and 20. 1.0 with fewer than 10 rows, and where no temperature
-    does better than 1.
+    One that makes a model surer has to do so with a doubt: of as many rows as there are, and two, one is wrong.
+    Otherwise rows without a mistake would call for certainty, which few rows cannot know. Between 0.05 and 20. 1.0 with
+    fewer than 10 rows, and where no temperature does better than 1.
 
     Args:
         logits: (B, L).
@@ -78,14 +78,12 @@ def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integ
     below = scores - scores.max(axis=1, keepdims=True)
     right_below = below[np.arange(len(below)), right]
     others_below = (below.sum(axis=1) - right_below) / max(1, scores.shape[1] - 1)
-    doubt = _doubt(len(scores))
-    expected = (1 - doubt) * right_below + doubt * others_below
 
-    def loss(temperature: float) -> float:
+    def loss(temperature: float, doubt: float) -> float:
         normaliser = np.log(np.exp(below / temperature).sum(axis=1))
-        return float(np.mean(normaliser - expected / temperature))
+        return float(np.mean(normaliser - ((1 - doubt) * right_below + doubt * others_below) / temperature))
 
-    return _least(loss)
+    return _likeliest(loss, len(scores))
 
 
 def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer | np.bool_]) -> float:
@@ -104,13 +102,22 @@ def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[n
         return 1.0
     # log(1 + exp(z)) - y z is log(1 + exp(±z)) with the sign that makes a right answer negative.
     wrongness = np.where(marks > 0.5, -scores, scores)
-    doubt = _doubt(len(scores))
-    return _least(lambda t: float(np.mean(np.logaddexp(0.0, wrongness / t) - doubt * wrongness / t)))
+
+    def loss(temperature: float, doubt: float) -> float:
+        return float(np.mean(np.logaddexp(0.0, wrongness / temperature) - doubt * wrongness / temperature))
+
+    return _likeliest(loss, len(scores))
 
 
-def _doubt(rows: int) -> float:
-    """The probability that a right answer is not: what one more row, and its contrary, leave open (Platt, 1999)."""
-    return 1 / (rows + 2)
+def _likeliest(loss: Callable[[float, float], float], rows: int) -> float:
+    """The temperature of the least loss without a doubt; where that is below 1, with the doubt of so many rows.
+
+    The doubt is what one more row, and its contrary, leave open (Platt, 1999).
+    """
+    found = _least(lambda temperature: loss(temperature, 0.0))
+    if found >= 1.0:
+        return found
+    return min(1.0, _least(lambda temperature: loss(temperature, 1 / (rows + 2))))
 
 
 def _least(loss: Callable[[float], float]) -> float:
