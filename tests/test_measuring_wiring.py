@@ -525,7 +525,7 @@ def best_temperature(kind: str, rows: Sequence[Row], answers: Sequence[Row]) -> 
     best = min(tried, key=lambda one: likelihood(kind, rows, answers, one, 0.0))
     if best >= 1:
         return best
-    return min(1.0, min(tried, key=lambda one: likelihood(kind, rows, answers, one, 1 / (len(rows) + 2))))
+    return min(tried, key=lambda one: likelihood(kind, rows, answers, one, 1 / (len(rows) + 2)))
 
 
 @pytest.mark.parametrize("name", ["mood", "mood_dev", "topic", "same", "things", "things_dev"])

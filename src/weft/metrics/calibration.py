@@ -59,7 +59,7 @@ def bin_of_rows(confidence: Floats, bins: int = 15) -> npt.NDArray[np.int64]:
 def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer]) -> float:
     """The temperature T for which softmax(logits / T) gives the gold labels the least negative log likelihood.
 
-    One that makes a model surer has to do so with a doubt: of as many rows as there are, and two, one is wrong.
+    Where that would make a model surer, it is fitted with a doubt: of as many rows as there are, and two, one is wrong.
     Otherwise rows without a mistake would call for certainty, which few rows cannot know. Between 0.05 and 20. 1.0 with
     fewer than 10 rows, and where no temperature does better than 1.
 
@@ -117,7 +117,7 @@ def _likeliest(loss: Callable[[float, float], float], rows: int) -> float:
     found = _least(lambda temperature: loss(temperature, 0.0))
     if found >= 1.0:
         return found
-    return min(1.0, _least(lambda temperature: loss(temperature, 1 / (rows + 2))))
+    return _least(lambda temperature: loss(temperature, 1 / (rows + 2)))
 
 
 def _least(loss: Callable[[float], float]) -> float:
