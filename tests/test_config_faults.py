@@ -26,6 +26,8 @@ def refused(folder: Path, content: str | bytes, *overrides: str) -> str:
         (r'train = "C:\Users\new.csv"', r"in double quotes \ begins a special character: write paths with /, or in"),
         ("kind = classification", 'a text needs plain quotes: kind = "…"'),
         ("text = “message”", 'a text needs plain quotes: text = "…"'),
+        ("costs = { urgent = { not urgent = 20 } }", "a name with other signs than letters, digits, _"),
+        ("[tasks.my task]", "a name with other signs than letters, digits, _"),
         ("train = ../rows.csv", 'a text needs plain quotes: train = "…"'),
         ("multilabel = True", "write multilabel = true, in small letters"),
         ("[tasks.t]\n[tasks.t]", "it is there twice"),

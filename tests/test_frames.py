@@ -210,12 +210,12 @@ def test_rows_are_answered_by_the_columns_that_the_tasks_read(model: weft.Model,
 
 def test_tasks_whose_columns_a_frame_lacks_are_named_or_refused(model: weft.Model) -> None:
     table = pa.table({"sentence1": TEXTS, "sentence2": TEXTS})
-    with pytest.warns(UserWarning, match="left out: task '.*' reads the column 'text'") as caught:
+    with pytest.warns(UserWarning, match="left out: tasks '.*' read the column 'text'") as caught:
         assert set(model.predict(table)[0]) == {"same", "alike", "truncated", "empty"}
     assert {warning.filename for warning in caught} == {__file__}
     with pytest.raises(DataError, match="task 'fox' reads the column 'text'"):
         model.predict(table, "fox")
-    with pytest.raises(DataError, match="task 'fox' reads the column 'text'.*task 'same' reads"):
+    with pytest.raises(DataError, match="tasks 'fox', .* read the column 'text'; tasks 'same', 'alike' read"):
         model.predict(pa.table({"other": TEXTS}))
 
 

@@ -504,23 +504,28 @@ def log_odds(likely: Row) -> list[float]:
     return [math.log(p / (1 - p)) for p in likely.values()]
 
 
-def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperature: float) -> float:
-    """How badly probabilities, made flatter or sharper by a temperature, tell the gold answers."""
+def likelihood(kind: str, rows: Sequence[Row], answers: Sequence[Row], temperature: float, doubt: float) -> float:
+    """How badly probabilities, made flatter or sharper by a temperature, tell the gold answers, which are doubted."""
     total = 0.0
     for row, answer in zip(rows, answers, strict=True):
         likely: dict[str, float] = answer["scores"]
         if kind == "things":
             for label, odds in zip(likely, log_odds(likely), strict=True):
-                total += math.log1p(math.exp(-odds / temperature if label in row[kind] else odds / temperature))
+                wrong = -odds / temperature if label in row[kind] else odds / temperature
+                total += (1 - doubt) * math.log1p(math.exp(wrong)) + doubt * math.log1p(math.exp(-wrong))
         else:
             logs = {label: math.log(p) / temperature for label, p in likely.items()}
-            total += math.log(sum(map(math.exp, logs.values()))) - logs[row[kind]]
+            share = {label: doubt / (len(logs) - 1) for label in logs} | {row[kind]: 1 - doubt}
+            total += math.log(sum(map(math.exp, logs.values()))) - sum(share[label] * logs[label] for label in logs)
     return total
 
 
 def best_temperature(kind: str, rows: Sequence[Row], answers: Sequence[Row]) -> float:
     tried = np.exp(np.linspace(math.log(0.05), math.log(20), 241)).tolist()  # steps of 2.5 %
-    return min(tried, key=lambda one: likelihood(kind, rows, answers, one))
+    best = min(tried, key=lambda one: likelihood(kind, rows, answers, one, 0.0))
+    if best >= 1:
+        return best
+    return min(tried, key=lambda one: likelihood(kind, rows, answers, one, 1 / (len(rows) + 2)))
 
 
 @pytest.mark.parametrize("name", ["mood", "mood_dev", "topic", "same", "things", "things_dev"])

@@ -334,9 +334,33 @@ def test_fitting_recovers_the_temperature_the_logits_were_spoiled_with(temperatu
 def test_the_temperature_stays_within_its_bounds() -> None:
     logits = np.tile([[1.0, 0.0]], (20, 1))
     right, wrong = np.zeros(20, dtype=int), np.ones(20, dtype=int)
-    assert fit_temperature(logits, right) == pytest.approx(0.05, rel=1e-3)
+    assert fit_temperature(logits / 100, right) == pytest.approx(0.05, rel=1e-3)
     assert fit_temperature(logits, wrong) == pytest.approx(20, rel=1e-3)
     assert fit_temperature_binary(logits[:, :1], right[:, None]) == pytest.approx(20, rel=1e-3)
+
+
+@pytest.mark.parametrize(("rows", "apart"), [(20, 2.0), (200, 2.0), (20, 9.0)])
+def test_rows_without_a_mistake_do_not_make_a_model_certain(rows: int, apart: float) -> None:
+    # The likeliest temperature would be 0: a cost of 20 would then weigh nothing on a row unlike these.
+    logits, right = np.tile([[apart, 0.0]], (rows, 1)), np.zeros(rows, dtype=int)
+    doubt = 1 / (1 + np.exp(apart / fit_temperature(logits, right)))
+    assert doubt == pytest.approx(1 / (rows + 2), rel=1e-2)
+    marks = np.array([[1.0], [-1.0]] * (rows // 2))
+    doubt = 1 / (1 + np.exp(1 / fit_temperature_binary(marks, marks > 0)))
+    assert doubt == pytest.approx(1 / (rows + 2), rel=1e-2)
+
+
+def test_a_model_that_is_too_sure_is_mended_without_a_further_doubt() -> None:
+    logits, gold = np.tile([[4.0, 0.0]], (20, 1)), np.array([0] * 15 + [1] * 5)
+    assert 4 / fit_temperature(logits, gold) == pytest.approx(np.log(3), rel=1e-2)
+    assert 4 / fit_temperature_binary(logits[:, :1], gold[:, None] == 0) == pytest.approx(np.log(3), rel=1e-2)
+
+
+def test_doubt_is_shared_among_all_other_labels() -> None:
+    logits, right = np.tile([[2.0, 1.0, 0.0]], (20, 1)), np.zeros(20, dtype=int)
+    likely = np.exp(logits[0] / fit_temperature(logits, right))
+    # The mean logit under the model is that under the smoothed answers: 21/22 right, the rest divided evenly.
+    assert (likely / likely.sum()) @ logits[0] == pytest.approx(2 * 21 / 22 + 0.5 / 22, rel=1e-2)
 
 
 def test_huge_logits_do_not_overflow() -> None:

@@ -61,8 +61,20 @@ def test_a_task_left_out_over_its_column_is_named_with_the_option_that_mends_it(
 ) -> None:
     code, _, err = run_weft("predict", folder, "--input", tickets, "--output", tmp_path / "a.jsonl")
     assert code == 0
-    assert "left out: task 'names' reads the column 'text'; to read another: --column names=NAME" in err
+    said = "left out: tasks 'names', 'links' read the column 'text'; to read another: --column names=NAME"
+    assert said in err
+    assert ", and so for links" in err
     assert "--column same=NAME,NAME" in err
+
+
+def test_tasks_that_lack_the_same_column_are_named_at_once_with_the_option_for_all(
+    run_weft: RunWeft, folder: Path, tmp_path: Path
+) -> None:
+    (file := tmp_path / "new.csv").write_text("body,label\nthe quick fox,x\n", encoding="utf-8")
+    code, _, err = run_weft("predict", folder, "--input", file, "--task", "mood", "--task", "stars")
+    assert code == 1
+    assert "new.csv: tasks 'mood', 'stars' read the column 'message'; its columns are: body, label" in err
+    assert err.rstrip().endswith("to read another: --column NAME, in Python columns=NAME")
 
 
 def test_long_says_which_task_was_left_out_over_its_column(

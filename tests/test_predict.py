@@ -321,7 +321,7 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
     code, out, err = run("--input", source)
     assert code == 0
     assert {*json.loads(out.splitlines()[0])} == {"text", "fox", "size", "topics", *FLAGS}
-    assert "left out: task 'same' reads the columns 'sentence1', 'sentence2'" in " ".join(err.split())
+    assert "left out: tasks 'same', 'alike' read the columns 'sentence1', 'sentence2'" in " ".join(err.split())
     code, out, err = run("--input", source, "--task", "same")
     assert (code, out) == (1, "")
     assert "in.csv: task 'same' reads the columns 'sentence1', 'sentence2'; its columns are: text" in err

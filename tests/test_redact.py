@@ -48,6 +48,7 @@ def test_a_column_of_texts_has_no_names_although_some_texts_occur_often() -> Non
             TABLE,
             "its 2 columns are not shown, since they may be texts; is its first",
         ),
+        (["body"], ["text"], OBJECTS, "its 1 column is not shown, since it may be a text; look at the keys"),
         (["text", "hi"], ["text", "label"], OBJECTS, "its columns are: text and 1 more"),
         (["text", "x" * 41], ["text"], TABLE, "its columns are: text and 1 more"),
         ([], ["text"], TABLE, "it has no columns"),

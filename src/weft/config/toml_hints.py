@@ -9,6 +9,8 @@ _WHERE = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
 _BACKSLASH = re.compile(r'"[^"\\]*\\')
 _UNQUOTED = re.compile(r"\s*([\w.\"-]+)\s*=\s*([^\W\d]\w*|[./~]|[“”„‘’])")
 _TWICE = re.compile(r"Cannot (?:declare|overwrite)|twice")
+_BLANK = re.compile(r"Expected (?:'=' after a key|'\]' at the end of a table)")
+_WORDS = re.compile(r"\w +\w")
 _SWITCH = ("true", "false")
 
 
@@ -32,6 +34,8 @@ def _hint(message: str, line: str) -> str:
         return "; it is there twice: join the two, or give one another name"
     if _BACKSLASH.search(line):
         return r"; in double quotes \ begins a special character: write paths with /, or in single quotes"
+    if _BLANK.match(message) and _WORDS.search(line):
+        return '; a name with other signs than letters, digits, _ and - needs quotes: "two words"'
     if not (unquoted := _UNQUOTED.match(line)):
         return ""
     key, value = unquoted.groups()

@@ -92,7 +92,7 @@ def _slips(columns: Collection[str], known: Collection[str]) -> list[str]:
 def _hidden(count: int, naming: Naming) -> str:
     """That columns are not shown, and what to do about it."""
     which, may = (f"{count:,} columns are", "they may be texts") if count > 1 else ("1 column is", "it may be a text")
-    asked = "is its first line a header?"
+    asked = "look at the keys of its objects" if naming == "keys" else "is its first line a header?"
     if naming == "cells":
         asked = "its first line seems to be a row, and no header; write a line with the names of the columns above it"
     return f"its {which} not shown, since {may}; {asked}"

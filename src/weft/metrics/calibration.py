@@ -59,7 +59,9 @@ def bin_of_rows(confidence: Floats, bins: int = 15) -> npt.NDArray[np.int64]:
 def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer]) -> float:
     """The temperature T for which softmax(logits / T) gives the gold labels the least negative log likelihood.
 
-    Between 0.05 and 20. 1.0 with fewer than 10 rows, and where no temperature does better than 1.
+    Where that would make a model surer, it is fitted with a doubt: of as many rows as there are, and two, one is wrong.
+    Otherwise rows without a mistake would call for certainty, which few rows cannot know. Between 0.05 and 20. 1.0 with
+    fewer than 10 rows, and where no temperature does better than 1.
 
     Args:
         logits: (B, L).
@@ -75,18 +77,19 @@ def fit_temperature(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integ
     # Only distances to the row's highest logit matter, and no exponential of them can overflow.
     below = scores - scores.max(axis=1, keepdims=True)
     right_below = below[np.arange(len(below)), right]
+    others_below = (below.sum(axis=1) - right_below) / max(1, scores.shape[1] - 1)
 
-    def loss(temperature: float) -> float:
+    def loss(temperature: float, doubt: float) -> float:
         normaliser = np.log(np.exp(below / temperature).sum(axis=1))
-        return float(np.mean(normaliser - right_below / temperature))
+        return float(np.mean(normaliser - ((1 - doubt) * right_below + doubt * others_below) / temperature))
 
-    return _least(loss)
+    return _likeliest(loss, len(scores))
 
 
 def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[np.integer | np.bool_]) -> float:
     """The one temperature T for which sigmoid(logits / T) gives all marks the least negative log likelihood.
 
-    Bounds and edge cases as in `fit_temperature`.
+    Doubt, bounds and edge cases as in `fit_temperature`.
 
     Args:
         logits: (B, L), each label decided on its own.
@@ -99,7 +102,22 @@ def fit_temperature_binary(logits: npt.NDArray[np.floating], gold: npt.NDArray[n
         return 1.0
     # log(1 + exp(z)) - y z is log(1 + exp(±z)) with the sign that makes a right answer negative.
     wrongness = np.where(marks > 0.5, -scores, scores)
-    return _least(lambda temperature: float(np.mean(np.logaddexp(0.0, wrongness / temperature))))
+
+    def loss(temperature: float, doubt: float) -> float:
+        return float(np.mean(np.logaddexp(0.0, wrongness / temperature) - doubt * wrongness / temperature))
+
+    return _likeliest(loss, len(scores))
+
+
+def _likeliest(loss: Callable[[float, float], float], rows: int) -> float:
+    """The temperature of the least loss without a doubt; where that is below 1, with the doubt of so many rows.
+
+    The doubt is what one more row, and its contrary, leave open (Platt, 1999).
+    """
+    found = _least(lambda temperature: loss(temperature, 0.0))
+    if found >= 1.0:
+        return found
+    return _least(lambda temperature: loss(temperature, 1 / (rows + 2)))
 
 
 def _least(loss: Callable[[float], float]) -> float:

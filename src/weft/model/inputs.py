@@ -120,23 +120,36 @@ def choose_columns(
     `others` are those that were named beside the tasks' own.
     """
     wanted = {name: task.text_columns(first.columns) for name, task in tasks.items()}
-    missing = {name: [c for c in columns if c not in first.columns] for name, columns in wanted.items()}
+    missing = {name: tuple(c for c in columns if c not in first.columns) for name, columns in wanted.items()}
     able = {name: columns for name, columns in wanted.items() if not missing[name]}
+    single = [name for name, columns in wanted.items() if len(columns) == 1]
+    alike: dict[tuple[TextColumns, int], list[str]] = {}
+    for name, lack in missing.items():
+        if lack:
+            alike.setdefault((lack, len(wanted[name])), []).append(name)
     problems = [
         Lack(
-            f"task {name!r} reads {_named(lack)}",
-            _other_column(name, len(wanted[name])),
-            asked=name in others,
+            f"{_readers(names)} {_named(lack)}",
+            _other_column(names, count, names == single),
+            asked=any(name in others for name in names),
         )
-        for name, lack in missing.items()
-        if lack
+        for (lack, count), names in alike.items()
     ]
     return able, problems
 
 
-def _other_column(task: str, count: int) -> str:
+def _readers(tasks: Sequence[str]) -> str:
+    return f"task {tasks[0]!r} reads" if len(tasks) == 1 else f"tasks {', '.join(map(repr, tasks))} read"
+
+
+def _other_column(tasks: Sequence[str], count: int, are_all: bool) -> str:
+    """How to say another column; of several tasks in one word, where no other task reads one text."""
+    if len(tasks) > 1 and are_all:
+        return "to read another: --column NAME, in Python columns=NAME"
     written, given = ("NAME", "NAME") if count == 1 else ("NAME,NAME", "(NAME, NAME)")
-    return f'to read another: --column {task}={written}, in Python columns={{"{task}": {given}}}'
+    task = tasks[0]
+    each = f", and so for {', '.join(tasks[1:])}" if tasks[1:] else ""
+    return f'to read another: --column {task}={written}, in Python columns={{"{task}": {given}}}{each}'
 
 
 def _named(columns: Sequence[str]) -> str:
