@@ -180,12 +180,23 @@ def test_raw_text_is_learned_as_encoders_are_pretrained() -> None:
     }
 
 
-BOUNDARY = [(100, FewLabels), (100.5, FineTuning), (1, FewLabels)]
-
-
-@pytest.mark.parametrize(("per_label", "preset"), BOUNDARY)
-def test_auto_is_few_labels_up_to_a_hundred_rows_of_the_label_in_the_middle(per_label: float, preset: Any) -> None:
-    known = facts(a=TaskFacts(rows=500, labels=5, rows_per_label=per_label, contrasts=True, fits=True))
+@pytest.mark.parametrize(
+    ("labels", "exclusive", "per_label", "preset"),
+    [
+        (6, True, 1, FewLabels),
+        (6, True, 100, FewLabels),
+        (6, True, 100.5, FineTuning),
+        (7, True, 15, FewLabels),
+        (7, True, 15.5, FineTuning),
+        (7, False, 100, FewLabels),
+        (7, False, 100.5, FineTuning),
+    ],
+)
+def test_auto_is_few_labels_up_to_a_hundred_rows_of_the_label_in_the_middle_or_fifteen_of_many_labels(
+    labels: int, exclusive: bool, per_label: float, preset: Any
+) -> None:
+    task = TaskFacts(500, labels, rows_per_label=per_label, contrasts=True, fits=True, exclusive=exclusive)
+    known = facts(a=task)
     assert Auto().expand(known) == preset().expand(known)
     assert FewLabels().expand(known) != FineTuning().expand(known)
 

@@ -56,8 +56,14 @@ class Preset(Spec, root=True):
 
 
 def has_few_labels(facts: TaskFacts) -> bool:
-    """Whether so few rows tell what a task is about that fine-tuning alone would not be the best to do."""
-    return facts.labels > 0 and facts.rows_per_label <= (_FEW if facts.contrasts else 1)
+    """Whether so few rows tell what a task is about that fine-tuning alone would not be the best to do.
+
+    Of many labels, of which a row has one, all rows together are soon enough to fine-tune by.
+    """
+    many = facts.exclusive and facts.labels > FEW_LABELS
+    most = _FEW_OF_MANY if many else _FEW
+    return facts.labels > 0 and facts.rows_per_label <= (most if facts.contrasts else 1)
 
 
-_FEW = 100  # rows of a label
+FEW_LABELS = 6  # more of them are many
+_FEW, _FEW_OF_MANY = 100, 15  # rows of a label

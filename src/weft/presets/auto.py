@@ -12,6 +12,8 @@ from weft.presets.fine_tuning import FineTuning
 class Auto(Preset):
     """`few_labels` where all tasks have labels of rows and few rows of each, else `fine_tuning`.
 
+    Few are up to a hundred rows of the label in the middle, up to fifteen where a row has one of more than six labels.
+
     Where the config says how to learn (`training.epochs`, a learning rate), it is `fine_tuning` with these settings.
     """
 

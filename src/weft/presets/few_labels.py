@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.presets import Expansion, Facts, Preset, TaskFacts
+from weft.presets import FEW_LABELS, Expansion, Facts, Preset, TaskFacts
 from weft.presets.fine_tuning import FineTuning
 
 _STEPS, _BATCH = 30, 64
-_FEW = 6  # labels; of so many, cosines of 1 and 0 can be asked without tearing apart what belongs together
 
 
 class FewLabels(Preset):
@@ -71,7 +70,7 @@ class FewLabels(Preset):
 
     def _loss(self, tasks: Sequence[TaskFacts]) -> dict[str, Any]:
         """The loss of the first stage, as in a config."""
-        few = all(task.exclusive and task.labels <= _FEW for task in tasks)
+        few = all(task.exclusive and task.labels <= FEW_LABELS for task in tasks)  # 1 and 0 tear nothing apart then
         if self.loss == "pairwise_cosine" or (self.loss is None and few):
             return {"kind": "pairwise_cosine"}
         return {"kind": "supervised_contrastive", "temperature": self.temperature}
