@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docs.results.pictures import differences
-from docs.results.recipe import Recipe
+from docs.results.recipe import Recipe, head
 from weft.reports.comparison_csv import read_csv
 from weft.reports.comparison_markdown import render_markdown
 from weft.reports.comparison_record import VERDICTS, ComparisonRecord
@@ -60,22 +60,12 @@ def table_files(recipe: Recipe, folder: Path) -> dict[str, str]:
     record = read_record(folder / f"{recipe.name}.csv")
     picture = differences(record)
     body = render_markdown(record, recipe.title)
-    heading, rest = body.split("\n", 1)
+    _, rest = body.split("\n", 1)
     drawn = (
         f"\n![differences to the first variant of each task, with intervals]({recipe.name}.svg)\n" if picture else ""
     )
-    page = "\n\n".join([heading, *_head(recipe)]) + "\n" + drawn + rest
+    page = "\n\n".join(head(recipe, f"{recipe.runs} runs")) + "\n" + drawn + rest
     return {f"{recipe.name}.md": page} | ({f"{recipe.name}.svg": picture} if picture else {})
-
-
-def _head(recipe: Recipe) -> Iterator[str]:
-    """What stands above the figures."""
-    yield f"{recipe.question} {recipe.runs} runs{', ' + recipe.takes.rstrip('.') if recipe.takes else ''}."
-    commands = "\n".join(recipe.commands)
-    yield f"```sh\n{commands}\n```\n\n([{recipe.place}](../../../{recipe.place}))"
-    for heading, said in (("The source", recipe.source), ("Here", recipe.here), ("Found", recipe.found)):
-        if said:
-            yield f"**{heading}.** {said}"
 
 
 def read_record(file: Path) -> ComparisonRecord:
