@@ -39,10 +39,6 @@ LEFT_OUT = """\
   them.
 - **BioBERT** of Wang et al., table 2: not to be had here. Their macro precision and recall come from the same runs
   with another `metric`.
-- **The attention pages** of Wang et al., figure 2: no comparison; `weft inspect` draws them ([how to read
-  them](../inspect.md)).
-- **Curves of interference and repair** (Ogada): a comparison keeps scores, not curves; each run's report.html has
-  them.
 - **Nine of the eighteen rows** of TEA-BERT's table, which differ in weight decay alone: one method's three stand for
   all; with all, Holm over 54 comparisons would need twelve seeds of each.
 - **Tags on nested entities**: a grid measures each variant by its own task, and the gold of tags loses what
@@ -72,18 +68,26 @@ def read_record(file: Path) -> ComparisonRecord:
     return read_csv(file.read_text(encoding="utf-8"), file)
 
 
-def overview(tables: Sequence[Recipe], folder: Path, others: Sequence[Recipe]) -> str:
-    """All tables by source, those that were not run with their size; then the other comparisons."""
+def overview(tables: Sequence[Recipe], folder: Path, others: Sequence[Recipe], figures: Sequence[Recipe]) -> str:
+    """All tables by source, those that were not run with their size; then the figures and the other comparisons."""
     run = {file.stem for file in (folder / "tables").glob("*.csv")}
     parts = [HEAD.format(all=len(tables), done=sum(recipe.name in run for recipe in tables))]
     for prefix, title in GROUPS.items():
         ours = [recipe for recipe in tables if recipe.name.split("_")[0] == prefix]
         parts += [f"## {title}", _lines(_line(recipe, folder / "tables", "tables/") for recipe in ours)]
+    parts += ["## Figures", "\n".join(_figures(figures))]
     earlier = (
         "Made before heads were fitted first and questions about the same texts shared a pass; not run again since."
     )
     parts += ["## Earlier comparisons", earlier, _lines(_line(recipe, folder, "") for recipe in others), LEFT_OUT]
     return "\n\n".join(parts) + "\n"
+
+
+def _figures(recipes: Sequence[Recipe]) -> Iterator[str]:
+    yield "| figure | question | what it says |"
+    yield "|---|---|---|"
+    for recipe in recipes:
+        yield f"| [{recipe.name}](figures/{recipe.name}.md) | {recipe.question} | {_first_sentence(recipe.found)} |"
 
 
 def _lines(lines: Iterator[str]) -> str:
@@ -99,8 +103,12 @@ def _line(recipe: Recipe, folder: Path, prefix: str) -> str:
         )
     record = read_record(file)
     warned = "".join(f"**{caution}** " for caution in cautions(record))
-    said = recipe.found.split(". ")[0].rstrip(".") + "." if recipe.found else ""
+    said = _first_sentence(recipe.found)
     return f"| [{recipe.name}]({prefix}{recipe.name}.md) | {question} | {warned}{verdicts(record)} | {said} |"
+
+
+def _first_sentence(said: str) -> str:
+    return said.split(". ")[0].rstrip(".") + "." if said else ""
 
 
 def verdicts(record: ComparisonRecord) -> str:
