@@ -18,7 +18,7 @@ _DOCS = Path(__file__).parent
 _ELSEWHERE = re.compile(r"<script src=\"https?://[^\"]+\"></script>")
 _LINK = re.compile(r"(?<=\]\()[^)\s#:]+")
 _OPTIONS = re.compile(r"<table>(?=\s*<thead>\s*<tr>\s*<th>option</th>)")
-_OF_WORDS = "you want|a row holds|your rows|recipe|notebook|to add|room|table"  # the first heads of such tables
+_OF_WORDS = "you want|a row holds|your rows|recipe|notebook|to add|room|table|figure"  # the first heads of such tables
 _WORDS = re.compile(rf"<table>(?=\s*<thead>\s*<tr>\s*<th>(?:{_OF_WORDS})</th>).*?</table>", re.DOTALL)
 _HEAD = re.compile(r"<th>(.*?)</th>", re.DOTALL)
 _CODE = re.compile(r"<code>.*?</code>", re.DOTALL)

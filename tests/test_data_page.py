@@ -21,8 +21,10 @@ from weft.config.experiment import Experiment
 
 TOP = Path(__file__).parent.parent
 PAGE = (TOP / "docs" / "data.md").read_text(encoding="utf-8")
-RECIPES = sorted((TOP / "recipes").glob("*.toml"))
-GRIDS = [path for part in ("compare", "tables") for path in sorted((TOP / "recipes" / part).glob("*.toml"))]
+CURVES = TOP / "recipes" / "figures" / "ogada_curves.toml"
+RECIPES = [*sorted((TOP / "recipes").glob("*.toml")), CURVES]
+GRIDS = [path for part in ("compare", "tables", "figures") for path in sorted((TOP / "recipes" / part).glob("*.toml"))]
+GRIDS.remove(CURVES)
 
 TREES = "(3 (2 It) (4 (4 works) (2 .)))\n(0 (1 Not) (2 (2 this) (1 one)))\n\n"
 PAIRS = (
@@ -239,8 +241,9 @@ def test_rows_of_the_hub_get_the_names_of_their_labels(written: dict[str, Any]) 
 
 
 def test_the_figures_of_a_recipe_keep_their_question_apart_from_where_its_data_is() -> None:
-    for path in GRIDS:  # whose head is also the head of a page of results
+    for path in (*GRIDS, CURVES):  # whose head is also the head of a page of results
         recipe = read_recipe(path)
         assert recipe.question.endswith(("?", "cores."))
-        assert recipe.commands[-1].startswith(f"weft compare {recipe.place}")
+        figure = path.parent.name == "figures"
+        assert recipe.commands[-1].startswith("python benchmarks/" if figure else f"weft compare {recipe.place}")
         assert "docs/data.md" not in "".join((recipe.question, recipe.source, recipe.here, recipe.takes, recipe.found))

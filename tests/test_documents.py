@@ -44,7 +44,8 @@ SOURCE = TOP / "src" / "weft"
 README = (TOP / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "CHANGELOG.md", *sorted((TOP / "docs").rglob("*.md"))]
 DOCUMENTS = [path for path in DOCUMENTS if path.parent.name != "reference"]  # of which test_reference.py is
-RECIPES = sorted((TOP / "recipes").glob("*.toml"))
+FIGURES = sorted((TOP / "recipes" / "figures").glob("*.toml"))
+RECIPES = [*sorted((TOP / "recipes").glob("*.toml")), *FIGURES]
 COMPARED, TABLES = (sorted((TOP / "recipes" / part).glob("*.toml")) for part in ("compare", "tables"))
 GRIDS = [*COMPARED, *TABLES]
 BENCHMARKS = sorted((TOP / "benchmarks").glob("*.py"))
@@ -279,6 +280,14 @@ def test_every_table_stands_in_the_overview_and_has_a_page_if_it_was_run() -> No
     for path in TABLES:
         place = f"tables/{path.stem}.md" if path.stem in run else f"../../recipes/tables/{path.name}"
         assert f"| [{path.stem}]({place}) |" in said
+
+
+def test_every_figure_stands_in_the_overview_and_on_the_page_of_methods() -> None:
+    pages = TOP / "docs" / "results"
+    said, methods = (path.read_text(encoding="utf-8") for path in (pages / "README.md", TOP / "docs" / "methods.md"))
+    for path in FIGURES:
+        assert f"| [{path.stem}](figures/{path.stem}.md) |" in said
+        assert f"(results/figures/{path.stem}.md)" in methods
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)

@@ -110,8 +110,10 @@ def test_a_table_has_a_page_and_a_picture(triage: Recipe, tmp_path: Path) -> Non
 
 def test_the_overview_shows_what_was_run_and_what_was_not(triage: Recipe, tmp_path: Path) -> None:
     other = read_recipe(RECIPES / "tables" / "wang_sizes.toml")
-    told = overview([other, triage], tmp_path, [])
+    figure = replace(other, path=other.path.with_name("wang_figure2.toml"), found="It looks there. At times.")
+    told = overview([other, triage], tmp_path, [], [figure])
     assert "Of 2 tables 1 have been run" in told
     assert f"| not run yet | 96 runs, {other.takes} |" in told
     assert "(tables/wang_table2.md)" in told
     assert "| label attention: 2 cannot tell | It cannot be told. |" in told
+    assert f"| [wang_figure2](figures/wang_figure2.md) | {other.question} | It looks there. |" in told

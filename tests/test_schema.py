@@ -25,7 +25,7 @@ EXAMPLES = {
     for kind in room.kinds.values()
     if room.name != "grid"
 }
-FILES = [*sorted(RECIPES.glob("*.toml")), CONFIG]
+FILES = [*sorted(RECIPES.glob("*.toml")), RECIPES / "figures" / "ogada_curves.toml", CONFIG]
 
 
 def faults(document: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The differences of a comparison as a picture of its own, from what its CSV holds."""
+"""The differences of a comparison as a picture of its own, from what its CSV holds; and what any such picture needs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ def differences(record: ComparisonRecord) -> str:
         return ""
     rows = [_row(cell, len(record.tasks) > 1, len(record.sizes(cell.task)) > 1) for cell in cells]
     label = "points; right of 0 is better"
-    chart = interval_chart(rows, "Differences to the base", label, 100 * cells[0].equivalence, zero=True)
-    return chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f">{_LOOK}", 1) + "\n"
+    return by_itself(interval_chart(rows, "Differences to the base", label, 100 * cells[0].equivalence, zero=True))
+
+
+def by_itself(drawing: str) -> str:
+    """A drawing as a file of its own, with colours for light and for dark screens."""
+    return drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f">{_LOOK}", 1) + "\n"
 
 
 def _row(cell: CellRecord, several: bool, sized: bool) -> ChartRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,3 +74,14 @@ def read_recipe(path: Path) -> Recipe:
     words = {name: " ".join(" ".join(lines).split()) for name, lines in said.items()}
     parts = {name.lower(): words.get(name, "") for name in ("Source", "Here", "Takes", "Found")}
     return Recipe(path, words[""], tuple(commands), **parts)
+
+
+def head(recipe: Recipe, runs: str) -> Iterator[str]:
+    """What stands above the figures of a page two folders below the top of the documents."""
+    yield f"# {recipe.title}"
+    yield f"{recipe.about} {runs}{', ' + recipe.takes.rstrip('.') if recipe.takes else ''}.".strip()
+    commands = "\n".join(recipe.commands)
+    yield f"```sh\n{commands}\n```\n\n([{recipe.place}](../../../{recipe.place}); [all tables](../README.md))"
+    for heading, said in (("The source", recipe.source), ("Here", recipe.here), ("Found", recipe.found)):
+        if said:
+            yield f"**{heading}.** {said[0].upper()}{said[1:]}"

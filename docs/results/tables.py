@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docs.results.pictures import differences
-from docs.results.recipe import Recipe
+from docs.results.recipe import Recipe, head
 from weft.reports.comparison_csv import read_csv
 from weft.reports.comparison_markdown import render_markdown
 from weft.reports.comparison_record import VERDICTS, ComparisonRecord
@@ -39,10 +39,6 @@ LEFT_OUT = """\
   them.
 - **BioBERT** of Wang et al., table 2: not to be had here. Their macro precision and recall come from the same runs
   with another `metric`.
-- **The attention pages** of Wang et al., figure 2: no comparison; `weft inspect` draws them ([how to read
-  them](../inspect.md)).
-- **Curves of interference and repair** (Ogada): a comparison keeps scores, not curves; each run's report.html has
-  them.
 - **Nine of the eighteen rows** of TEA-BERT's table, which differ in weight decay alone: one method's three stand for
   all; with all, Holm over 54 comparisons would need twelve seeds of each.
 - **Tags on nested entities**: a grid measures each variant by its own task, and the gold of tags loses what
@@ -60,41 +56,38 @@ def table_files(recipe: Recipe, folder: Path) -> dict[str, str]:
     record = read_record(folder / f"{recipe.name}.csv")
     picture = differences(record)
     body = render_markdown(record, recipe.title)
-    heading, rest = body.split("\n", 1)
+    _, rest = body.split("\n", 1)
     drawn = (
         f"\n![differences to the first variant of each task, with intervals]({recipe.name}.svg)\n" if picture else ""
     )
-    page = "\n\n".join([heading, *_head(recipe)]) + "\n" + drawn + rest
+    page = "\n\n".join(head(recipe, f"{recipe.runs} runs")) + "\n" + drawn + rest
     return {f"{recipe.name}.md": page} | ({f"{recipe.name}.svg": picture} if picture else {})
-
-
-def _head(recipe: Recipe) -> Iterator[str]:
-    """What stands above the figures."""
-    runs = f"{recipe.runs} runs{', ' + recipe.takes.rstrip('.') if recipe.takes else ''}."
-    yield f"{recipe.about} {runs}".strip()
-    commands = "\n".join(recipe.commands)
-    yield f"```sh\n{commands}\n```\n\n([{recipe.place}](../../../{recipe.place}); [all tables](../README.md))"
-    for heading, said in (("The source", recipe.source), ("Here", recipe.here), ("Found", recipe.found)):
-        if said:
-            yield f"**{heading}.** {said[0].upper()}{said[1:]}"
 
 
 def read_record(file: Path) -> ComparisonRecord:
     return read_csv(file.read_text(encoding="utf-8"), file)
 
 
-def overview(tables: Sequence[Recipe], folder: Path, others: Sequence[Recipe]) -> str:
-    """All tables by source, those that were not run with their size; then the other comparisons."""
+def overview(tables: Sequence[Recipe], folder: Path, others: Sequence[Recipe], figures: Sequence[Recipe]) -> str:
+    """All tables by source, those that were not run with their size; then the figures and the other comparisons."""
     run = {file.stem for file in (folder / "tables").glob("*.csv")}
     parts = [HEAD.format(all=len(tables), done=sum(recipe.name in run for recipe in tables))]
     for prefix, title in GROUPS.items():
         ours = [recipe for recipe in tables if recipe.name.split("_")[0] == prefix]
         parts += [f"## {title}", _lines(_line(recipe, folder / "tables", "tables/") for recipe in ours)]
+    parts += ["## Figures", "\n".join(_figures(figures))]
     earlier = (
         "Made before heads were fitted first and questions about the same texts shared a pass; not run again since."
     )
     parts += ["## Earlier comparisons", earlier, _lines(_line(recipe, folder, "") for recipe in others), LEFT_OUT]
     return "\n\n".join(parts) + "\n"
+
+
+def _figures(recipes: Sequence[Recipe]) -> Iterator[str]:
+    yield "| figure | question | what it says |"
+    yield "|---|---|---|"
+    for recipe in recipes:
+        yield f"| [{recipe.name}](figures/{recipe.name}.md) | {recipe.title} | {_first_sentence(recipe.found)} |"
 
 
 def _lines(lines: Iterator[str]) -> str:
@@ -108,8 +101,12 @@ def _line(recipe: Recipe, folder: Path, prefix: str) -> str:
         return f"| {link} | {recipe.title} | not run yet | {recipe.runs} runs, {recipe.takes} |"
     record = read_record(file)
     warned = "".join(f"**{caution}** " for caution in cautions(record))
-    said = recipe.found.split(". ")[0].rstrip(".") + "." if recipe.found else ""
+    said = _first_sentence(recipe.found)
     return f"| [{recipe.name}]({prefix}{recipe.name}.md) | {recipe.title} | {warned}{verdicts(record)} | {said} |"
+
+
+def _first_sentence(said: str) -> str:
+    return said.split(". ")[0].rstrip(".") + "." if said else ""
 
 
 def verdicts(record: ComparisonRecord) -> str:
