@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,11 +36,27 @@ def find_folder(name: str | os.PathLike[str], revision: str | None = None) -> Pa
         return folder
     if folder.exists():
         raise CheckpointError(f"{name} is a file, but an encoder is a folder with config.json and model.safetensors")
+    refuse_unfinished(folder)
     if folder.is_absolute() or os.fspath(name).startswith((".", "~")) or not _HUB_ID.fullmatch(os.fspath(name)):
         raise CheckpointError(
             f"there is no folder {name}; allowed: {DEFAULT!r} (the packaged default), a folder, or a Hub id"
         )
     return download(os.fspath(name), revision)
+
+
+def running_folder(output: Path) -> Path:
+    """Where the run with a certain output lives until it is finished."""
+    return output.with_name(f"{output.name}.running")
+
+
+def refuse_unfinished(output: Path) -> None:
+    """Raise where a folder is not there yet because its run has not come to an end."""
+    if output.name and not output.exists() and (running := running_folder(output)).is_dir():
+        command = f"weft train CONFIG --output {shlex.quote(str(output))} --resume"
+        raise CheckpointError(
+            f"{output} is not finished: its run was interrupted, or still learns, in {running}; go on with it: {command} "
+            "(in Python, resume=True), and use the folder when it is there"
+        )
 
 
 def packaged_folder() -> Path:

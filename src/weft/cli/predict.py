@@ -197,6 +197,7 @@ def _open(
     model: str, labels: str | None, task: list[str] | None, column: list[str] | None, save: Path | None, device: Device
 ) -> Model:
     """The trained model, or with labels an encoder that answers by their words."""
+    from weft.checkpoints.source import refuse_unfinished
     from weft.model.folder import DOCUMENT
     from weft.model.model import load
 
@@ -209,6 +210,7 @@ def _open(
     if trained:
         return load(model, device=device)
     if labels is None:
+        refuse_unfinished(Path(model))
         raise _needs_labels(model)
     return _open_encoder(model, labels, task, column, save, device)
 
