@@ -361,6 +361,17 @@ def test_a_hub_id_offline_is_refused_at_once_with_what_to_do(tmp_path: Path, mon
         fault_of(name, f"{name!r} is no folder here", "not in the local cache", "hf download ID --local-dir FOLDER")
 
 
+def test_a_slip_of_the_packaged_encoder_is_asked_about(run_weft: RunWeft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no route")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    fault_of("minlim", "cannot be reached (OSError); did you mean 'minilm'? Allowed: 'minilm'")
+    assert "did you mean" not in str(fault_of("bert-base", "cannot be reached (OSError). Allowed: 'minilm'"))
+    assert "did you mean 'minilm'?" in run_weft("predict", "minlim", "--text", "x")[2]
+    assert "did you mean" not in run_weft("predict", "minilm", "--text", "x")[2]
+
+
 @pytest.mark.parametrize("error", [OSError("no route"), RuntimeError("proxy")])
 def test_a_hub_that_cannot_be_reached_is_refused_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, error: Exception

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from weft.data.redact import nearest_name
 from weft.errors import CheckpointError
 
 DEFAULT = "minilm"
@@ -107,8 +108,9 @@ def download(hub_id: str, revision: str | None) -> Path:
         problem = f"the Hub answered: {error.response.status_code if error.response is not None else error}"
     except Exception as error:  # of whichever HTTP library this release of the client is built on
         problem = f"the Hub cannot be reached ({type(error).__name__})"
+    near = nearest_name(hub_id, [DEFAULT])
     raise CheckpointError(
-        f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}. Allowed: {DEFAULT!r} (packaged, "
-        "works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on a machine "
+        f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}{near or '.'} Allowed: {DEFAULT!r} "
+        "(packaged, works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on a machine "
         "with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
     )

@@ -239,11 +239,13 @@ def _needs_labels(model: str) -> CheckpointError:
     """What is wrong with a model that was not trained, where no labels are given."""
     from weft.checkpoints.hf import CONFIG
     from weft.checkpoints.source import DEFAULT
+    from weft.data.redact import nearest_name
 
     problem = "is no weft model (it has no weft.json)" if Path(model).exists() else "does not exist"
     if model == DEFAULT or (Path(model) / CONFIG).is_file():
         problem = "is an encoder, which has no labels of its own"
+    near = "" if Path(model).exists() or model == DEFAULT else nearest_name(model, [DEFAULT])
     return CheckpointError(
         f"{model} {problem}; name a folder that `weft train` wrote, or give an encoder ({DEFAULT}, a folder, a Hub id) "
-        'labels to choose among: --labels "billing, refund, lost card"'
+        f'labels to choose among: --labels "billing, refund, lost card"{near}'
     )
