@@ -412,6 +412,10 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path:
     assert "unknown output type '.xlsx'" in run("--text", "a", "--output", tmp_path / "out.xlsx")[2]
     (tmp_path / "out.csv").mkdir()
     assert "is a folder" in run("--text", "a", "--output", tmp_path / "out.csv")[2]
+    folder = run("--text", "a", "--output", tmp_path)[2]
+    assert f"{tmp_path} is a folder; name a file, such as {tmp_path / 'output.csv'}" in folder
+    bare = run("--text", "a", "--output", tmp_path / "answers")[2]
+    assert "the name ends in no type, as answers.csv does; allowed: .csv" in bare
 
 
 def test_more_passes_than_readings_are_said(model: weft.Model) -> None:
