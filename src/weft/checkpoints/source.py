@@ -55,8 +55,8 @@ def refuse_unfinished(output: Path) -> None:
     if output.name and not output.exists() and (running := running_folder(output)).is_dir():
         command = f"weft train CONFIG --output {shlex.quote(str(output))} --resume"
         raise CheckpointError(
-            f"{output} is not finished: its run was interrupted, or still learns, in {running}; go on with it: {command} "
-            "(in Python, resume=True), and use the folder when it is there"
+            f"{output} is not finished: its run was interrupted, or still learns, in {running}; go on with it: "
+            f"{command} (in Python, resume=True), and use the folder when it is there"
         )
 
 
@@ -111,6 +111,6 @@ def download(hub_id: str, revision: str | None) -> Path:
     near = nearest_name(hub_id, [DEFAULT])
     raise CheckpointError(
         f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}{near or '.'} Allowed: {DEFAULT!r} "
-        "(packaged, works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on a machine "
-        "with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
+        "(packaged, works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on "
+        "a machine with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
     )
