@@ -26,7 +26,7 @@ def with_place(fault: Fault, document: Mapping[str, Any]) -> Fault:
 def _other_answer(key: str, task: Any) -> str | None:
     """The option that names a task's answers, where the key is the one of another kind."""
     kinds = Task.kinds()
-    own = kinds.get(task.get("kind")) if isinstance(task, Mapping) else None
+    own = kinds.get(str(task.get("kind"))) if isinstance(task, Mapping) else None
     if own is None or own.answer_option not in own.model_fields or key == own.answer_option:
         return None
     return own.answer_option if key in {kind.answer_option for kind in kinds.values()} else None
