@@ -220,7 +220,7 @@ def test_tasks_that_read_the_same_share_one_pass(model: weft.Model, monkeypatch:
 
 def test_gold_that_the_model_cannot_give_is_refused(model: weft.Model) -> None:
     rows = [{"text": "a fox", "label": "yes"}, {"text": SECRET, "label": SECRET}]
-    with pytest.raises(DataError, match="1 of 2 rows, the first in line 2, .*it knows: no, yes"):
+    with pytest.raises(DataError, match="1 of 2 rows, the first in row 1 .counted from 0., .*it knows: no, yes"):
         model.evaluate({"fox": rows})
     with pytest.raises(DataError, match="no rows"):
         model.evaluate({"fox": []})
