@@ -634,6 +634,14 @@ def test_many_blank_cells_of_several_labels_are_a_warning_with_the_key_that_help
     assert (found.severity, found.remedy) == ("note", "label them, or leave them")
 
 
+def test_a_finding_about_one_row_speaks_of_one(tmp_path: Path) -> None:
+    task = {"kind": "classification", "train": "train.csv", "dev": 0, "map": {"rage": "urgent"}}
+    write(tmp_path / "train.csv", TEXT, [*rows(60, "a"), *rows(1, "b", [""]), *rows(1, "c", ["rage"])])
+    found = find(tmp_path, {"mood": task})
+    assert has(found, "note", "tasks.mood.train", "1 of 62 (1.6 %) rows has no answer and is passed over")
+    assert has(found, "note", "tasks.mood.train", "1 label is spelled otherwise (map)")
+
+
 def test_blank_cells_that_say_no_label_applies_are_rows_to_learn_from(tmp_path: Path) -> None:
     task = {"kind": "classification", "train": "train.csv", "multilabel": True, "dev": 0, "blank": "none"}
     write(tmp_path / "train.csv", TEXT, [*rows(60, "a", ["late", "late|refund"]), *rows(60, "b", [""])])

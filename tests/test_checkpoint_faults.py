@@ -20,6 +20,7 @@ from weft.checkpoints.hf import read_encoder, read_tensors
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.errors import CheckpointError, DataError
 from weft.model.embed import TextEncoder, load_encoder
+from weft.model.model import load
 from weft.tensors import pack
 
 WEIGHTS = "model.safetensors"
@@ -51,6 +52,21 @@ def edit_tensors(folder: Path, **changes: Tensor | None) -> None:
 def test_a_folder_that_does_not_exist_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     for name in (tmp_path / "nothing", "./nothing", "~nobody-of-this-name/nothing", "a/b/c", "not a hub id"):
         fault_of(name, f"there is no folder {name}", "allowed: 'minilm' (the packaged default), a folder, or a Hub id")
+
+
+def test_the_output_of_an_unfinished_run_is_told_from_a_hub_id(
+    tmp_path: Path, run_weft: RunWeft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "triage.running").mkdir()
+    told = "triage is not finished", "triage.running", "weft train CONFIG --output triage --resume"
+    fault_of("triage", *told)
+    with pytest.raises(CheckpointError, match="weft train CONFIG --output triage --resume"):
+        load("triage")
+    for command in (["info", "triage"], ["predict", "triage", "--text", "x"]):
+        code, _, err = run_weft(*command)
+        assert code == 1
+        assert all(part in err for part in told)
 
 
 def test_a_file_in_place_of_a_folder_is_refused(tiny_folder: Path) -> None:
@@ -343,6 +359,17 @@ def test_a_hub_id_offline_is_refused_at_once_with_what_to_do(tmp_path: Path, mon
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     for name in ("nobody/no-such-encoder", "no-such-encoder"):
         fault_of(name, f"{name!r} is no folder here", "not in the local cache", "hf download ID --local-dir FOLDER")
+
+
+def test_a_slip_of_the_packaged_encoder_is_asked_about(run_weft: RunWeft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no route")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    fault_of("minlim", "cannot be reached (OSError); did you mean 'minilm'? Allowed: 'minilm'")
+    assert "did you mean" not in str(fault_of("bert-base", "cannot be reached (OSError). Allowed: 'minilm'"))
+    assert "did you mean 'minilm'?" in run_weft("predict", "minlim", "--text", "x")[2]
+    assert "did you mean" not in run_weft("predict", "minilm", "--text", "x")[2]
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), RuntimeError("proxy")])

@@ -512,6 +512,15 @@ def test_the_best_are_made_once_more_under_a_bar_of_their_own(grid: dict[str, An
     assert "1/1" in screen.getvalue()
 
 
+def test_the_last_line_of_a_comparison_leaves_nothing_to_wait_for() -> None:
+    screen = io.StringIO()
+    watch = LiveTable(Console(file=screen, width=80))
+    watch.begin(2, 60.0)
+    for done in (1, 2):
+        watch.update(done, [], 30.0, [])
+    assert screen.getvalue().splitlines() == ["1 of 2 runs done, about 30 s left", "2 of 2 runs done"]
+
+
 def test_an_encoder_or_tokenizer_that_was_written_anew_makes_other_runs(
     grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,26 @@ def test_a_fault_of_a_key_names_the_file_unless_it_was_set_from_outside(tmp_path
         parse_experiment({"tasks": {"u": {"kind": "classification"}}, "trainning": {}})
 
 
+def test_an_option_of_training_in_another_table_is_told_where_it_belongs(tmp_path: Path) -> None:
+    said = refused(tmp_path, "learning_rate = 1e-4\n" + TASK + "batch_size = 8\n", "epochs=3").splitlines()
+    place = "unknown key here; it is an option of the table [training]: write training."
+    assert sorted(said) == [
+        f"epochs: {place}epochs",
+        f"run.toml: learning_rate: {place}learning_rate",
+        f"run.toml: tasks.u.batch_size: {place}batch_size",
+    ]
+    assert "did you mean 'epochs'" in refused(tmp_path, TASK + "[training]\nepoch = 3\n")
+
+
+def test_the_answer_of_another_kind_of_task_is_told_what_its_own_is_called(tmp_path: Path) -> None:
+    number = '[tasks.u]\nkind = "regression"\ntrain = "t.csv"\n'
+    assert refused(tmp_path, number + 'label = "price"\n') == (
+        "run.toml: tasks.u.label: unknown key; a task of this kind names the column of its answers with 'score'"
+    )
+    assert "answers with 'label'" in refused(tmp_path, TASK + 'score = "price"\n')
+    assert "answers" not in refused(tmp_path, number + 'colour = "red"\n')
+
+
 def test_a_task_that_is_not_there_is_named_with_the_place_that_wants_it(tmp_path: Path) -> None:
     phases = '[[phases]]\ntasks = ["u"]\n[[phases]]\ntasks = ["v"]\n[training]\nchoose_by = "w"\n'
     assert refused(tmp_path, TASK + phases) == (

@@ -532,3 +532,6 @@ def test_spans_that_do_not_begin_and_end_with_words_are_told(
     said = findings(tmp_path, tiny_tokenizers["wordpiece"], tasks={"t": task})
     told = [one for one in said if "not of whole words" in one]
     assert told[0].startswith("tasks.t.train: rows.jsonl, lines 2, 3, 5: 3 of 5 (60.0 %) rows have a span")
+    write_jsonl(tmp_path / "rows.jsonl", rows[:2])
+    said = findings(tmp_path, tiny_tokenizers["wordpiece"], tasks={"t": task})
+    assert any("line 2: 1 of 2 (50.0 %) rows has a span" in one for one in said)

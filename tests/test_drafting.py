@@ -526,6 +526,14 @@ def test_a_first_row_without_header_is_not_taken_for_names(tmp_path: Path) -> No
     assert kinds_of(path, texts=("ok",), labels=("calm",)) == {"calm": "classification"}
 
 
+def test_a_first_line_that_so_few_rows_do_not_show_to_be_a_header_keeps_its_texts_to_itself(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "m.csv", ("secret pain in knee", "calm"), [("all is well", "urgent")])
+    assert "(a name of 19 characters)" in (said := refused(path))
+    assert "'calm'" in said
+    write_csv(path, ("text", "date of birth"), [("all is well", "1990")])
+    assert "'date of birth'" in refused(path)  # beside a usual name, all are names
+
+
 def test_a_name_as_long_as_a_text_is_only_measured(tmp_path: Path, passes: Callable[..., CheckedDraft]) -> None:
     long = "secret-words-that-are-far-too-long-to-be-a-name"
     path = write_csv(tmp_path / "m.csv", ("text", "label", long), [(*row, "x") for row in labelled()])

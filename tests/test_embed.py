@@ -322,7 +322,8 @@ def test_a_target_that_cannot_hold_the_vectors_is_refused_before_the_work(tmp_pa
     for path, level, message in (
         (tmp_path / "out.csv", "sentence", "allowed: .npy, .parquet, .jsonl"),
         (tmp_path / "out.npy", "word", "name a .parquet or .jsonl file"),
-        (tmp_path, "sentence", "unknown output type"),
+        (tmp_path, "sentence", "this is a folder, but a file to write is needed, such as .*vectors.parquet"),
+        (tmp_path / "out", "sentence", "the name ends in no type, as out.parquet does; allowed: .npy"),
     ):
         with pytest.raises(ConfigError, match=message):
             write_vectors(path, never(), 16, level)

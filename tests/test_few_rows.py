@@ -11,6 +11,7 @@ import torch
 
 import weft
 from recorder import HEAD, TEXTS, Place, make_place
+from weft.cli.screen import show_run
 from weft.metrics.outcomes.file import OUTCOMES, read_outcomes
 from weft.reports.record import RunRecord
 from weft.reports.run_page import render
@@ -190,6 +191,30 @@ def test_a_run_without_rows_to_measure_on_says_that_it_was_not_measured(unmeasur
     assert json.loads((unmeasured / "metrics.json").read_text(encoding="utf-8")) == {"a": {}}
     assert record.history[-1].dev == {}
     assert record.history[-1].overall is None
+
+
+class Notes(Callback):
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_run_without_rows_to_measure_on_shows_no_figures_and_says_so_once(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes, target = Notes(), place.folder / "silent"
+    tasks = {"a": {**place.task("unseen", 8), "dev": 0}}
+    document = {"encoder": {"from": place.encoder}, "tasks": tasks, "phases": [{"fit": "logistic"}]}
+    weft.train(document, target, data=place.folder, device="cpu", callback=notes)
+    assert not [one for one in notes.said if one.startswith("measuring")]
+    show_run(target)
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count("not measured") == 1
+    assert "0 dev" not in out
 
 
 def test_a_task_that_is_measured_beside_one_that_is_not_is_told_as_before(place: Place) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import weft
 from conftest import RunWeft, tiny_tokenizer
 from shared_runs import FOX, TAGS, make_files, runner
+from weft.reports.model_info import read_model_info
+from weft.reports.model_info_terminal import info_screen
 from weft.reports.record import read_record
 
 COSTS = {"yes": {"no": 7.0}}
@@ -83,6 +87,14 @@ def test_an_encoder_has_no_tasks_and_says_so(run_weft: RunWeft, small_encoder: s
     assert (code, out.splitlines()[0]) == (0, f"{small_encoder}: an encoder; it has no tasks")
     told = json.loads(run_weft("info", small_encoder, "--json")[1])
     assert (told["tasks"], told["conditioning"], told["encoder"]["family"]) == ({}, None, "bert")
+
+
+def test_few_weights_beside_the_encoder_are_told_in_full(small_encoder: str) -> None:
+    info = read_model_info(small_encoder)
+    for added, words in ((770, "and 770 beside;"), (1_250_000, "and 1.25 million beside;")):
+        with (console := Console(width=200)).capture() as told:
+            console.print(info_screen(replace(info, added_parameters=added)))
+        assert words in told.get()
 
 
 def test_whatever_is_no_model_gets_one_message(run_weft: RunWeft, tmp_path: Path) -> None:

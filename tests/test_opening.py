@@ -42,6 +42,24 @@ def test_what_is_written_compressed_is_read_back_and_the_same_bytes_at_any_time(
     assert packed == (tmp_path / f"b{suffix}.gz").read_bytes()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252"])
+@pytest.mark.parametrize("start", [b"PK\3\4", b"\xd0\xcf\x11\xe0"])
+def test_a_workbook_under_the_name_of_a_text_is_told_how_to_be_exported(
+    tmp_path: Path, start: bytes, encoding: str
+) -> None:
+    (tmp_path / "in.csv").write_bytes(start + b"\x14\0\x81 secret\n")
+    with pytest.raises(DataError, match="is a workbook of Excel or another zip file.*save its sheet as CSV"):
+        rows_of(tmp_path / "in.csv", encoding)
+
+
+@pytest.mark.parametrize("content", [b"\x07\x9d\xfe\x01secret\n", b"secret\0\n"])
+def test_bytes_that_are_no_text_are_not_asked_for_their_encoding(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "in.csv").write_bytes(content)
+    with pytest.raises(DataError, match="so this is no text file, or a damaged one; export its rows anew") as caught:
+        rows_of(tmp_path / "in.csv")
+    assert "encoding" not in str(caught.value)
+
+
 def test_plain_text_and_conll_are_read_compressed(tmp_path: Path) -> None:
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"eins\nzwei\n"))
     assert list(read_column(tmp_path / "a.txt.gz", "text")) == ["eins", "zwei"]

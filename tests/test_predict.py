@@ -220,7 +220,7 @@ def test_tasks_that_read_the_same_share_one_pass(model: weft.Model, monkeypatch:
 
 def test_gold_that_the_model_cannot_give_is_refused(model: weft.Model) -> None:
     rows = [{"text": "a fox", "label": "yes"}, {"text": SECRET, "label": SECRET}]
-    with pytest.raises(DataError, match="1 of 2 rows, the first in line 2, .*it knows: no, yes"):
+    with pytest.raises(DataError, match="1 of 2 rows, the first in row 1 .counted from 0., .*it knows: no, yes"):
         model.evaluate({"fox": rows})
     with pytest.raises(DataError, match="no rows"):
         model.evaluate({"fox": []})
@@ -412,6 +412,10 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(run: Run, tmp_path:
     assert "unknown output type '.xlsx'" in run("--text", "a", "--output", tmp_path / "out.xlsx")[2]
     (tmp_path / "out.csv").mkdir()
     assert "is a folder" in run("--text", "a", "--output", tmp_path / "out.csv")[2]
+    folder = run("--text", "a", "--output", tmp_path)[2]
+    assert f"{tmp_path} is a folder; name a file, such as {tmp_path / 'output.csv'}" in folder
+    bare = run("--text", "a", "--output", tmp_path / "answers")[2]
+    assert "the name ends in no type, as answers.csv does; allowed: .csv" in bare
 
 
 def test_more_passes_than_readings_are_said(model: weft.Model) -> None:

@@ -74,6 +74,15 @@ def test_rows_in_memory_are_not_written_anywhere(place: Place) -> None:
         weft.model.folder.gold_files(place.folder / "silent", ["t"])
 
 
+def test_several_tasks_without_a_file_are_told_as_several(tmp_path: Path) -> None:
+    report = {"data": ".", "config": "[tasks.a]\n[tasks.b]\n"}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    with pytest.raises(
+        ConfigError, match="the tasks a, b had no files of their own to measure on; name one with --data"
+    ):
+        weft.model.folder.gold_files(tmp_path, ["a", "b"])
+
+
 def test_rows_that_two_tasks_share_are_gone_through_once_and_held_out_together(place: Place) -> None:
     times = 0
 

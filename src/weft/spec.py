@@ -39,6 +39,7 @@ from weft.errors import ConfigError, Fault
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
 WHOLE = "config"  # the path of a fault that is about no single key
+UNKNOWN = "unknown key"  # how a fault of a key begins that nothing reads
 _ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
 _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
@@ -217,7 +218,7 @@ def _explain(fault: ErrorDetails, allowed: list[str]) -> InitErrorDetails:
     message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "extra_forbidden":
         name = fault["loc"][-1]
-        message = f"unknown key{nearest(name, allowed) or '; allowed: ' + ', '.join(allowed)}"
+        message = f"{UNKNOWN}{nearest(name, allowed) or '; allowed: ' + ', '.join(allowed)}"
     elif fault["type"] == "missing":
         message = "is required"
     elif fault["type"] not in ("weft", "value_error"):

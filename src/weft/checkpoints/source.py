@@ -6,10 +6,12 @@ import hashlib
 import importlib.util
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from weft.data.redact import nearest_name
 from weft.errors import CheckpointError
 
 DEFAULT = "minilm"
@@ -35,11 +37,27 @@ def find_folder(name: str | os.PathLike[str], revision: str | None = None) -> Pa
         return folder
     if folder.exists():
         raise CheckpointError(f"{name} is a file, but an encoder is a folder with config.json and model.safetensors")
+    refuse_unfinished(folder)
     if folder.is_absolute() or os.fspath(name).startswith((".", "~")) or not _HUB_ID.fullmatch(os.fspath(name)):
         raise CheckpointError(
             f"there is no folder {name}; allowed: {DEFAULT!r} (the packaged default), a folder, or a Hub id"
         )
     return download(os.fspath(name), revision)
+
+
+def running_folder(output: Path) -> Path:
+    """Where the run with a certain output lives until it is finished."""
+    return output.with_name(f"{output.name}.running")
+
+
+def refuse_unfinished(output: Path) -> None:
+    """Raise where a folder is not there yet because its run has not come to an end."""
+    if output.name and not output.exists() and (running := running_folder(output)).is_dir():
+        command = f"weft train CONFIG --output {shlex.quote(str(output))} --resume"
+        raise CheckpointError(
+            f"{output} is not finished: its run was interrupted, or still learns, in {running}; go on with it: "
+            f"{command} (in Python, resume=True), and use the folder when it is there"
+        )
 
 
 def packaged_folder() -> Path:
@@ -90,8 +108,9 @@ def download(hub_id: str, revision: str | None) -> Path:
         problem = f"the Hub answered: {error.response.status_code if error.response is not None else error}"
     except Exception as error:  # of whichever HTTP library this release of the client is built on
         problem = f"the Hub cannot be reached ({type(error).__name__})"
+    near = nearest_name(hub_id, [DEFAULT])
     raise CheckpointError(
-        f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}. Allowed: {DEFAULT!r} (packaged, "
-        "works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on a machine "
-        "with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
+        f"{hub_id!r} is no folder here, so it was taken for a Hub id, but {problem}{near or '.'} Allowed: {DEFAULT!r} "
+        "(packaged, works offline), a local folder, or a Hub id. To use a Hub encoder offline, download its folder on "
+        "a machine with internet (hf download ID --local-dir FOLDER), copy it here and name the folder"
     )

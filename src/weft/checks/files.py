@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from weft.checks.findings import Finding, Part, share
+from weft.checks.findings import Finding, Part, of_one_row, share
 from weft.tasks import Task
 
 _NO_LABEL = 'blank = "none"'
@@ -22,7 +22,9 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
             yield Finding("note", f"tasks.{name}.map", f"{spelling!r} occurs in none of the files")
     for part in files.values():
         if part.respelled:
-            yield part.finding("note", f"{part.respelled.total():,} labels are spelled otherwise (map)")
+            count = part.respelled.total()
+            labels = "labels are" if count > 1 else "label is"
+            yield part.finding("note", f"{count:,} {labels} spelled otherwise (map)")
         if part.blank and part.rows:
             yield _find_blank(task, part)
         for message, count in part.repairs.items():
@@ -35,7 +37,9 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
 
 def _find_blank(task: Task, part: Part) -> Finding:
     """Rows without an answer; of several labels none may be one, which only the config can say."""
-    message = f"{share(len(part.blank), part.total)} rows have no answer and are passed over"
+    lacking = "rows have no answer and are passed over"
+    lacking = lacking if len(part.blank) > 1 else of_one_row(lacking)
+    message = f"{share(len(part.blank), part.total)} {lacking}"
     if not task.target().multilabel:
         return part.finding("note", message, part.blank, part.column, "label them, or leave them")
     remedy = f"label them, or leave them; if a blank cell says that no label applies: {_NO_LABEL}"

@@ -55,8 +55,13 @@ class Part(SplitRows):
         """
         if not lines:
             return []
-        fact = f"{share(len(lines), len(self.rows))} {message}"
+        fact = f"{share(len(lines), len(self.rows))} {message if len(lines) > 1 else of_one_row(message)}"
         return [replace(self.finding(severity, f"{fact}{where}", lines, remedy=remedy), fact=fact)]
+
+
+def of_one_row(message: str) -> str:
+    """A message that says what rows have or do, as it is said of one of them."""
+    return message.replace("rows have ", "rows has ", 1).replace(" and are ", " and is ", 1)
 
 
 def share(count: int, total: int) -> str:

@@ -197,6 +197,7 @@ def _open(
     model: str, labels: str | None, task: list[str] | None, column: list[str] | None, save: Path | None, device: Device
 ) -> Model:
     """The trained model, or with labels an encoder that answers by their words."""
+    from weft.checkpoints.source import refuse_unfinished
     from weft.model.folder import DOCUMENT
     from weft.model.model import load
 
@@ -209,6 +210,7 @@ def _open(
     if trained:
         return load(model, device=device)
     if labels is None:
+        refuse_unfinished(Path(model))
         raise _needs_labels(model)
     return _open_encoder(model, labels, task, column, save, device)
 
@@ -237,11 +239,13 @@ def _needs_labels(model: str) -> CheckpointError:
     """What is wrong with a model that was not trained, where no labels are given."""
     from weft.checkpoints.hf import CONFIG
     from weft.checkpoints.source import DEFAULT
+    from weft.data.redact import nearest_name
 
     problem = "is no weft model (it has no weft.json)" if Path(model).exists() else "does not exist"
     if model == DEFAULT or (Path(model) / CONFIG).is_file():
         problem = "is an encoder, which has no labels of its own"
+    near = "" if Path(model).exists() or model == DEFAULT else nearest_name(model, [DEFAULT])
     return CheckpointError(
         f"{model} {problem}; name a folder that `weft train` wrote, or give an encoder ({DEFAULT}, a folder, a Hub id) "
-        'labels to choose among: --labels "billing, refund, lost card"'
+        f'labels to choose among: --labels "billing, refund, lost card"{near}'
     )

@@ -50,7 +50,8 @@ def show_run(folder: Path) -> None:
     from weft.reports.terminal import results_table
 
     record = read_record(folder)
-    output.print(results_table(record))
+    if any(task.result.rows for task in record.tasks.values()):  # otherwise the verdict says that there are no figures
+        output.print(results_table(record))
     for sentence in verdict(record):
         output.print(sentence)
     place, page = (escape(str(path)) for path in (folder, folder / "report.html"))  # brackets are no markup here

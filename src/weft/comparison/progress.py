@@ -72,14 +72,14 @@ class LiveTable(ComparisonCallback):
             self.live.start()
 
     def update(self, done: float, under_way: Sequence[str], seconds_left: float, known: Sequence[MeanSoFar]) -> None:
-        left = f"{in_words(seconds_left)} left"
+        left = f"{in_words(seconds_left)} left" if done < self.runs else ""
         if self.live is not None:
             shown = escape(" · ".join(under_way[:2])) or "runs"
             self.bar.update(self.line, completed=int(done), description=shown, left=left)
             self.live.update(Group(self.bar, known_table(known)))
         elif int(done) > self.told:
             self.told = int(done)
-            self.console.print(f"{self.told} of {self.runs} runs done, {left}")
+            self.console.print(f"{self.told} of {self.runs} runs done{left and f', {left}'}")
 
     def end(self) -> None:
         if self.live is not None:

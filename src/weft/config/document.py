@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.config.experiment import Experiment
+from weft.config.misplaced import with_place
 from weft.config.override import apply_override
 from weft.config.toml_hints import explain_bytes, explain_toml
 from weft.data.formats import can_read
@@ -122,7 +123,7 @@ def _parse(document: dict[str, Any], overrides: Sequence[str]) -> Experiment:
     try:
         experiment = parse(Experiment, document, renamed)
     except ConfigError as error:
-        raise ConfigError(*(_with_example(fault, document) for fault in error.located)) from None
+        raise ConfigError(*(_with_example(with_place(fault, document), document) for fault in error.located)) from None
     if renamed:
         pairs = ", ".join(f"{old} is now {new}" for old, new in sorted(renamed.items()))
         message = f"keys of the config have newer names: {pairs}; the old ones are still read"

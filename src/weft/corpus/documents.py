@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from weft.data.formats import can_read, read_column, unknown_type
-from weft.data.opening import open_bytes, suffix_of
+from weft.data.opening import NO_TEXT, open_bytes, refuse_workbook, suffix_of
 from weft.errors import ConfigError, DataError
 
 Documents = Literal["blocks", "file", "rows"]
@@ -61,6 +61,7 @@ def _plain(path: Path, documents: Documents) -> Iterator[tuple[int, str]]:
 def _line_pieces(path: Path) -> Iterator[tuple[int, str, bool]]:
     """Line number, text and whether the line ends there, for lines and pieces of long ones."""
     with open_bytes(path) as file:
+        refuse_workbook(file, path)
         line, position, rest = 1, 0, b""
         while read := file.readline(_PIECE):
             raw = rest + read
@@ -96,7 +97,7 @@ def _cut_line(line: str) -> Iterator[str]:
 
 def _decode(raw: bytes, path: Path, line: int, position: int) -> str:
     if b"\0" in raw:
-        raise DataError("holds a NUL byte, so this is not plain text; save the file as UTF-8", file=path, line=line)
+        raise DataError(f"holds a NUL byte, {NO_TEXT}", file=path, line=line)
     try:
         return raw.decode("utf-8-sig" if line == 1 and not position else "utf-8")
     except UnicodeDecodeError as error:

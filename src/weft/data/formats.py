@@ -110,7 +110,8 @@ def unknown_type(path: Path, what: str = "file", allowed: Iterable[str] = READAB
     suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == COMPRESSED else path.suffix
     remedy = "write .csv with --excel comma, which Excel opens" if what == "output" else "save the sheet as CSV"
     save = f"; {remedy}" if suffix.lower() in _SHEETS else ""
-    return f"unknown {what} type {suffix!r}; allowed: {', '.join(allowed)}, and .gz behind those of text{save}"
+    unknown = f"unknown {what} type {suffix!r}" if suffix else f"the name ends in no type, as {path.name}.csv does"
+    return f"{unknown}; allowed: {', '.join(allowed)}, and .gz behind those of text{save}"
 
 
 def _known(path: Path) -> Format | None:
@@ -158,13 +159,13 @@ def _other_column(row: Row, column: str) -> str:
 
 def check_output(path: Path, excel: Excel | None = None) -> None:
     """Raise for an output that cannot be written; ask before the work, not after it."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name a file, such as {path / 'output.csv'}")
     format = _known(path)
     if format is None or format.write is None:
         raise ConfigError(f"{path}: {unknown_type(path, 'output', WRITABLE)}")
     if excel is not None and suffix_of(path) != ".csv":
         raise ConfigError(f"{path}: only .csv can be written for Excel in this way")
-    if path.is_dir():
-        raise ConfigError(f"{path} is a folder; name a file")
 
 
 def check_apart(input: Path | None, output: Path) -> None:

@@ -17,8 +17,11 @@ from weft.errors import DataError
 
 UTF8 = "utf-8"
 COMPRESSED = ".gz"
+NO_TEXT = "so this is no text file, or a damaged one; export its rows anew, as CSV in UTF-8 for example"
 
 _EXCEL = "cp1252"  # what Excel's "CSV" is in western Europe
+_WORKBOOKS = (b"PK\3\4", b"\xd0\xcf\x11\xe0")  # how .xlsx, .ods and .zip begin, and the older .xls
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")  # bytes that hardly any text holds
 _UNPACKING = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -80,14 +83,26 @@ def read_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
 
 def decode_lines(stream: IO[bytes], name: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
     """The numbered lines of an open stream; `name` is what errors call it."""
-    return _decode_utf8(stream, name) if _is_utf8(encoding) else _decode(stream, name, encoding)
+    refuse_workbook(stream, name)
+    yield from _decode_utf8(stream, name) if _is_utf8(encoding) else _decode(stream, name, encoding)
+
+
+def refuse_workbook(stream: IO[bytes], name: Path) -> None:
+    """Raise where what is to be read as text begins as zip files and workbooks do."""
+    peek = getattr(stream, "peek", None)  # which a stream in memory has not
+    if peek is not None and peek(4)[:4] in _WORKBOOKS:
+        raise DataError(
+            "is a workbook of Excel or another zip file, and no text, whatever its name says; open a workbook and save "
+            "its sheet as CSV (in Excel: CSV UTF-8), or unpack a zip file, and name what comes out",
+            file=name,
+        )
 
 
 def _decode_utf8(stream: IO[bytes], name: Path) -> Iterator[tuple[int, str]]:
     """Each line as soon as it is there, decoded by itself so that a bad one can be named."""
     for number, raw in enumerate(stream, 1):
         if b"\0" in raw:
-            problem = "holds a NUL byte, so this is not plain text; save the file as UTF-8"
+            problem = f"holds a NUL byte, {NO_TEXT}"
             if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 problem = f"is UTF-16, not UTF-8; {_remedy('utf-16')}"
             raise DataError(problem, file=name, line=number)
@@ -96,7 +111,7 @@ def _decode_utf8(stream: IO[bytes], name: Path) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             where = f"is not UTF-8 (byte {byte:#04x} at position {error.start + 1})"
-            raise DataError(f"{where}; {_likely(raw)}", file=name, line=number) from None
+            raise DataError(f"{where}{_likely(raw)}", file=name, line=number) from None
 
 
 def _decode(file: IO[bytes], name: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -118,11 +133,13 @@ def _is_utf8(encoding: str) -> bool:
 
 def _likely(raw: bytes) -> str:
     """What a line that is no UTF-8 probably is, and how to say so."""
+    if not _CONTROLS.isdisjoint(raw):
+        return f" and holds control characters, {NO_TEXT}"
     try:
         raw.decode(_EXCEL)
     except UnicodeDecodeError:
-        return f"save the file as UTF-8, or say which encoding it has, as {_said('latin-1')}"
-    return f"probably it is Windows-1252, as Excel saves CSV; {_remedy(_EXCEL)}"
+        return f"; save the file as UTF-8, or say which encoding it has, as {_said('latin-1')}"
+    return f"; probably it is Windows-1252, as Excel saves CSV; {_remedy(_EXCEL)}"
 
 
 def _remedy(encoding: str) -> str:

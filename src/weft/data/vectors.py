@@ -49,13 +49,18 @@ def write_vectors(path: Path, rows: Iterable[PlacedVectors], width: int, level: 
 
 def check_target(path: Path, level: str) -> None:
     """Raise for an output that cannot hold such vectors; ask before the work, not after it."""
+    if path.is_dir():
+        raise ConfigError(
+            f"{path}: this is a folder, but a file to write is needed, such as {path / 'vectors.parquet'}"
+        )
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
-        raise ConfigError(f"{path}: unknown output type {suffix!r}; allowed: {', '.join(_WRITERS)}")
+        unknown = (
+            f"unknown output type {suffix!r}" if suffix else f"the name ends in no type, as {path.name}.parquet does"
+        )
+        raise ConfigError(f"{path}: {unknown}; allowed: {', '.join(_WRITERS)}")
     if suffix == ".npy" and level != "sentence":
         raise ConfigError(f"{path}: .npy holds one vector per text; for {level} vectors name a .parquet or .jsonl file")
-    if path.is_dir():
-        raise ConfigError(f"{path}: this is a folder, but a file to write is needed")
 
 
 @contextmanager

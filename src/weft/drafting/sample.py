@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from weft.data.cells import is_blank
 from weft.data.formats import Row, read_rows
+from weft.data.header import looks_like_name
 from weft.data.opening import UTF8, read_lines
-from weft.data.redact import shown_columns
+from weft.data.redact import named_columns, shown_columns
 from weft.data.unicode import holds_half_character
 from weft.drafting.columns import SampledColumn
 from weft.errors import DataError
@@ -19,6 +20,7 @@ from weft.errors import DataError
 LOOKED_AT = 10_000  # rows; more would tell nothing new and take seconds
 _MOST_COLUMNS = 300  # keys of objects; more are texts that were made keys
 _KEYS = 3  # rows that have a key, for it to be a name
+_NAME_WORDS = 2  # of a first line that nothing shows to be a header; what has more may be a text
 _OTHER_SEPARATORS = {"\t": "tabs"}
 
 
@@ -53,17 +55,24 @@ def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
     if len(names) > _MOST_COLUMNS:
         hidden = shown_columns(names, (), "keys")
         raise DataError(f"has {len(names):,} different columns; are texts used as keys? {hidden}", file=path)
-    tabular = seen[0].tabular
-    holders = Counter(name for row in seen for name in row.columns)
+    known = _known(names, seen)
     columns = {
-        name: SampledColumn(
-            name, [row.columns.get(name) for row in seen], tabular or holders[name] >= min(_KEYS, len(seen))
-        )
+        name: SampledColumn(name, [row.columns.get(name) for row in seen], name in known)
         for name in names
         if not holds_half_character(name)  # no config can name it
     }
     written = sum(not all(map(is_blank, row.columns.values())) for row in seen)  # blank lines part paragraphs
-    return Sample(path, columns, written, more, tabular)
+    return Sample(path, columns, written, more, seen[0].tabular)
+
+
+def _known(names: Iterable[str], rows: Sequence[Row]) -> set[str]:
+    """The names that are names: keys of several rows, and of a header all, or the short ones if it may be a row."""
+    if not rows[0].tabular:
+        holders = Counter(name for row in rows for name in row.columns)
+        return {name for name in names if holders[name] >= min(_KEYS, len(rows))}
+    if named_columns(list(names), (), rows[0].naming):
+        return set(names)
+    return {name for name in names if looks_like_name(name) and len(name.split()) <= _NAME_WORDS}
 
 
 def _refuse_foreign_separator(path: Path, names: list[str], first: Row) -> None:

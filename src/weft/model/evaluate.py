@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -80,6 +80,7 @@ def evaluate(
     scored: Iterable[ScoredWindow] | None = None,
     names: Mapping[str, Mapping[str, str]] | None = None,
     find: str | None = None,
+    in_memory: Collection[str] = (),
 ) -> dict[str, TaskResult]:
     """Every task's result on its rows; tasks with the same texts share their tokens and passes of the encoder.
 
@@ -90,10 +91,11 @@ def evaluate(
         names: by task, what outcomes call the labels that could be texts, where more is known than the network has
             learned from.
         find: the label whose recall by workload is shown, for tasks that have it.
+        in_memory: tasks whose rows come from no file, so that errors count them as Python does.
     """
     targets = network.targets if targets is None else targets
     for task, examples in rows.items():
-        check_rows(task, targets[task], examples, network.tasks[task].respelling)
+        check_rows(task, targets[task], examples, network.tasks[task].respelling, task in in_memory)
     predictions: dict[str, list[Prediction]] = {task: [] for task in rows}
     for task, scores, tokenized in score_rows(network, rows) if scored is None else scored:
         predictions[task] += targets[task].decode(scores, tokenized)
@@ -205,6 +207,9 @@ def evaluate_data(
         corpora = CorpusLoader(network.tokenizer, network.encoder.config.max_length, Path(cache))
         rows: dict[str, Sequence[Example]] = {}
         notes: list[str] = []
+        in_memory = {
+            name for source, names, _ in sources if not isinstance(source, str | os.PathLike) for name in names
+        }
         for source, names, all_needed in sources:
             tasks = {name: network.tasks[name] for name in names}
             found, lacking = read_gold(
@@ -213,7 +218,8 @@ def evaluate_data(
             rows |= found
             notes += lacking
         notes += [uncalibrated_costs(name) for name in rows if network.targets[name].weighs_uncalibrated]
-        return evaluate(network, {name: rows[name] for name in network.tasks if name in rows}, find=find), notes
+        served = {name: rows[name] for name in network.tasks if name in rows}
+        return evaluate(network, served, find=find, in_memory=in_memory), notes
 
 
 def _sources(
@@ -247,7 +253,11 @@ def check_label(network: Network, tasks: Sequence[str], label: str) -> None:
 
 
 def check_rows(
-    task: str, target: FittedTarget, examples: Sequence[Example], respelling: Callable[[Mapping[str, str]], str]
+    task: str,
+    target: FittedTarget,
+    examples: Sequence[Example],
+    respelling: Callable[[Mapping[str, str]], str],
+    in_memory: bool,
 ) -> None:
     """Raise where there is nothing to measure, or a label that the network cannot give.
 
@@ -258,8 +268,10 @@ def check_rows(
     known = set(target.labels)
     unknown = [row for row in examples if not known.issuperset(target.target.labels_in(row.gold))]
     if unknown:
+        line = unknown[0].line
+        place = f"row {line - 1} (counted from 0)" if in_memory else f"line {line}"
         raise DataError(
-            f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in line {unknown[0].line}, have a "
+            f"task {task!r}: {len(unknown):,} of {len(examples):,} rows, the first in {place}, have a "
             f"label that the model does not know; it knows: {', '.join(sorted(known))}; "
             f"mend such labels, or leave their cells blank{_slips(target, unknown, respelling)}"
         )

@@ -104,8 +104,8 @@ def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, EncodedFile]:
         raise CheckpointError(f"{folder / REPORT} does not say where the rows are; name a file with --data") from None
     without = [name for name, file in files.items() if not isinstance(file, str)]
     if without:
-        which = f"task{'s' if len(without) > 1 else ''} {', '.join(without)}"
-        raise ConfigError(f"the {which} had no file of its own to measure on; name one with --data")
+        which, own = ("tasks", "files of their own") if len(without) > 1 else ("task", "file of its own")
+        raise ConfigError(f"the {which} {', '.join(without)} had no {own} to measure on; name one with --data")
     return {name: EncodedFile(data / str(file), described[name].get("encoding", UTF8)) for name, file in files.items()}
 
 

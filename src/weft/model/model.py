@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from weft.checkpoints.hf import CONFIG
-from weft.checkpoints.source import DEFAULT
+from weft.checkpoints.source import DEFAULT, refuse_unfinished
 from weft.data.frames import frame_builder
 from weft.data.predictions import PlainPrediction
 from weft.data.tables import RowSource
@@ -205,6 +205,7 @@ def load(folder: str | os.PathLike[str], *, device: Device = "auto") -> Model:
     """The model in a folder that training wrote; on a GPU where there is one, unless another `device` is asked for."""
     path = Path(folder)
     if not (path / DOCUMENT).is_file():
+        refuse_unfinished(path)
         problem = "is no weft model (it has no weft.json)" if path.exists() else "does not exist"
         if path == Path(DEFAULT) or (path / CONFIG).is_file():
             problem = "is an encoder, which has no tasks"

@@ -12,6 +12,7 @@ from weft.reports.model_info import EncoderInfo, ModelInfo, TaskInfo
 from weft.reports.summary import interval_in_words, number
 
 _SHOWN = 12  # labels of a task; the rest are counted
+_ROUNDED = 10_000  # weights from which they are told in millions
 
 
 def info_screen(info: ModelInfo) -> Group:
@@ -57,10 +58,15 @@ def _facts(info: ModelInfo) -> Iterator[tuple[str, str]]:
         yield "calibrated", _calibrated(info)
         yield "conditioning", info.conditioning or "none"
     yield "encoder", _encoder(info.encoder)
-    beside = f", and {info.added_parameters / 1e6:.2f} million beside" if info.added_parameters else ""
+    beside = f", and {_millions(info.added_parameters)} beside" if info.added_parameters else ""
     yield "size", f"{info.encoder.parameters / 1e6:.1f} million weights{beside}; {info.bytes / 1e6:.1f} MB"
     if info.tasks:
         yield "trained", _trained(info)
+
+
+def _millions(weights: int) -> str:
+    """`1.25 million`; in full where so few would round to next to nothing."""
+    return f"{weights / 1e6:.2f} million" if weights >= _ROUNDED else f"{weights:,}"
 
 
 def _labels(task: TaskInfo) -> str:

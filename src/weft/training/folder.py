@@ -17,6 +17,7 @@ from typing import Any
 import tomli_w
 
 from weft.checkpoints.hf import read_json
+from weft.checkpoints.source import running_folder
 from weft.checkpoints.state import STATE, read_document, remove_state
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
@@ -41,7 +42,7 @@ class RunFolder:
     """Where the run with a certain output lives until it is finished."""
 
     def __init__(self, target: Path) -> None:
-        self.target, self.path = target, target.with_name(target.name + ".running")
+        self.target, self.path = target, running_folder(target)
 
     def lock(self) -> AbstractContextManager[None]:
         """Keep others out of this folder; see `locked`."""

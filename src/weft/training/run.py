@@ -247,7 +247,8 @@ class Run:
     def finish(self, state: TrainingState) -> Network:
         """Calibrate, measure and write the chosen weights, which are returned, those of each task, and the reports."""
         beside = "intervals and baselines" if self.experiment.training.baselines else "intervals"
-        self.callback.note(f"measuring the weights that are kept, with {beside}")
+        if any(splits.dev or splits.test for splits in self.data.values()):
+            self.callback.note(f"measuring the weights that are kept, with {beside}")
         network, scored = self._calibrated("overall")
         results = self._measure(network, scored)
         learned = count_trainable(self.network, self.experiment.trained_layers, self.experiment.learned)
