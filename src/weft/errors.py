@@ -33,6 +33,7 @@ class Fault:
 
     path: str
     message: str
+    unknown_key: bool = False  # whether nothing reads what is written there
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

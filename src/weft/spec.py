@@ -39,7 +39,6 @@ from weft.errors import ConfigError, Fault
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
 WHOLE = "config"  # the path of a fault that is about no single key
-UNKNOWN = "unknown key"  # how a fault of a key begins that nothing reads
 _ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
 _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
@@ -207,28 +206,31 @@ def parse(spec: type[S], data: Any, renamed: dict[str, str] | None = None) -> S:
     try:
         return spec.model_validate(data, context=renamed)
     except ValidationError as error:
-        messages = [fault["msg"].removeprefix("Value error, ") for fault in error.errors()]
-        paths = [dotted(fault["loc"]) or WHOLE for fault in error.errors()]
-        faults = [Fault(path, message) for path, message in zip(paths, messages, strict=True)]
-        raise ConfigError(*faults) from None
+        raise ConfigError(*map(_located, error.errors())) from None
+
+
+def _located(fault: ErrorDetails) -> Fault:
+    message = fault["msg"].removeprefix("Value error, ")
+    return Fault(dotted(fault["loc"]) or WHOLE, message, fault.get("ctx", {}).get("unknown_key", False))
 
 
 def _explain(fault: ErrorDetails, allowed: list[str]) -> InitErrorDetails:
     """A fault in our own words; what has been explained further inside stays as it is."""
     message = fault["msg"].removeprefix("Value error, ")
+    unknown_key = fault["type"] == "extra_forbidden" or fault.get("ctx", {}).get("unknown_key", False)
     if fault["type"] == "extra_forbidden":
         name = fault["loc"][-1]
-        message = f"{UNKNOWN}{nearest(name, allowed) or '; allowed: ' + ', '.join(allowed)}"
+        message = f"unknown key{nearest(name, allowed) or '; allowed: ' + ', '.join(allowed)}"
     elif fault["type"] == "missing":
         message = "is required"
     elif fault["type"] not in ("weft", "value_error"):
         expected = _EXPECTED.get(fault["type"]) or f"{message[:1].lower()}{message[1:]}"
         message = f"{expected}; received {describe(fault['input'])}"
-    return InitErrorDetails(type=_fault(message), loc=fault["loc"], input=fault["input"])
+    return InitErrorDetails(type=_fault(message, unknown_key), loc=fault["loc"], input=fault["input"])
 
 
-def _fault(message: str) -> PydanticCustomError:
-    return PydanticCustomError("weft", "{message}", {"message": message})
+def _fault(message: str, unknown_key: bool = False) -> PydanticCustomError:
+    return PydanticCustomError("weft", "{message}", {"message": message, "unknown_key": unknown_key})
 
 
 def describe(value: Any) -> str:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from weft.config.training import Training
 from weft.errors import Fault
-from weft.spec import UNKNOWN
 from weft.tasks import Task
 
 
 def with_place(fault: Fault, document: Mapping[str, Any]) -> Fault:
     """The fault; that of an unknown key with where it belongs, as far as its name says."""
-    if not fault.message.startswith(UNKNOWN):
+    if not fault.unknown_key:
         return fault
     *table, key = fault.path.split(".")
     if key in Training.model_fields and table[:1] != ["training"]:
-        return Fault(fault.path, f"{UNKNOWN} here; it is an option of the table [training]: write training.{key}")
+        message = f"unknown key here; it is an option of the table [training]: write training.{key}"
+        return replace(fault, message=message)
     if len(table) == 2 and table[0] == "tasks" and (answer := _other_answer(key, document["tasks"].get(table[1]))):
-        return Fault(fault.path, f"{UNKNOWN}; a task of this kind names the column of its answers with {answer!r}")
+        message = f"unknown key; a task of this kind names the column of its answers with {answer!r}"
+        return replace(fault, message=message)
     return fault
 
 
