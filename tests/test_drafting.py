@@ -595,7 +595,7 @@ def test_what_the_check_finds_stands_in_the_config_with_what_helps(
         'class_weights = "balanced"',
         "contradictory",
         "repeat an earlier row",
-        "have no answer and are passed over",
+        "rows has no answer and is passed over",
         "test rows are also train rows; remove them",
         "too few rows to learn (under 8): 'urgent' (4)",
     ):
