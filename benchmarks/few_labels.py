@@ -94,7 +94,7 @@ class Job:
 Answer = tuple[float, list[str]]  # seconds of training, and a label for each test row
 
 
-def setfit(job: Job, **recipe: Any) -> Answer:
+def setfit(job: Job, callbacks: Sequence[Any] = (), **recipe: Any) -> Answer:
     """SetFit with its default head, a logistic regression."""
     from datasets import Dataset
     from setfit import SetFitModel, Trainer, TrainingArguments
@@ -108,7 +108,7 @@ def setfit(job: Job, **recipe: Any) -> Answer:
             output_dir=place, seed=job.seed, batch_size=16, num_epochs=1, save_strategy="no", report_to=[],
             show_progress_bar=False, **recipe,
         )  # fmt: skip
-        trainer = Trainer(model=model, args=settings, train_dataset=rows)
+        trainer = Trainer(model=model, args=settings, train_dataset=rows, callbacks=[*callbacks])
         began = time.perf_counter()
         trainer.train()
         seconds = time.perf_counter() - began

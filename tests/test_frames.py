@@ -219,19 +219,25 @@ def test_tasks_whose_columns_a_frame_lacks_are_named_or_refused(model: weft.Mode
         model.predict(pa.table({"other": TEXTS}))
 
 
-def test_all_rows_without_a_text_are_named_at_once(model: weft.Model) -> None:
+def test_blank_texts_are_answered_and_marked(model: weft.Model) -> None:
     for make in FRAMES.values():
-        with pytest.raises(DataError) as caught:
-            model.predict(make({"text": [SECRET, None, "fox", " "]}), "fox")
-        lines = str(caught.value).splitlines()
-        assert [line.partition(",")[2].partition(",")[0] for line in lines] == [
-            " row 1 (counted from 0)",
-            " row 3 (counted from 0)",
-        ]
-        assert all("column 'text': the text is empty" in line for line in lines)
-        assert SECRET not in str(caught.value)
+        with pytest.warns(weft.EmptyTextWarning, match="2 of 4 rows"):
+            answers = model.predict(make({"text": ["a fox", None, "fox", " "]}), "fox")
+        assert [answer["empty"] for answer in answers] == [False, True, False, True]
+
+
+def test_all_rows_whose_text_is_none_are_named_at_once(model: weft.Model) -> None:
+    with pytest.raises(DataError) as caught:
+        model.predict([{"text": SECRET}, {"text": 3}, {"text": "fox"}, {"text": ["a"]}], "fox")
+    lines = str(caught.value).splitlines()
+    assert [line.partition(",")[2].partition(",")[0] for line in lines] == [
+        " row 1 (counted from 0)",
+        " row 3 (counted from 0)",
+    ]
+    assert all("column 'text': a " in line for line in lines)
+    assert SECRET not in str(caught.value)
     with pytest.raises(DataError, match="… and 5 more faults"):
-        model.predict([{"text": ""}] * 25, "fox")
+        model.predict([{"text": 3}] * 25, "fox")
 
 
 def test_a_frame_without_rows_is_answered_with_nothing(model: weft.Model) -> None:

@@ -155,7 +155,7 @@ def test_a_text_is_tokenized_once_for_all_tasks_with_the_same_limit(
     [
         ({"entities": None}, "rows.jsonl, line 1501: the task links asks about spans"),
         ({"entities": [[0, 99, "drug"]]}, "rows.jsonl, line 1501, column 'entities': "),
-        ({"text": "  "}, "rows.jsonl, line 1501, column 'text': the text is empty"),
+        ({"text": 3}, "rows.jsonl, line 1501, column 'text': a int is not a text"),
     ],
 )
 def test_a_bad_row_far_down_is_named_with_its_line_whichever_task_it_is_bad_for(

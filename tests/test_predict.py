@@ -305,6 +305,23 @@ def test_a_column_with_the_name_of_an_answer_is_kept_under_another(run: Run, tmp
     assert {row["fox"] for row in read(tmp_path / "out.csv")} <= {"no", "yes"}
 
 
+def test_blank_texts_of_a_file_are_answered_and_marked(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(f"text,id\nthe fox,1\n{'  '},2\n,3\n", encoding="utf-8")
+    code, _, err = run("--input", source, "--output", tmp_path / "out.csv", "--task", "fox")
+    assert code == 0
+    assert "2 of 3 rows had nothing to read" in " ".join(err.split())
+    assert [(row["id"], row["empty"].lower()) for row in read(tmp_path / "out.csv")] == [
+        ("1", "false"),
+        ("2", "true"),
+        ("3", "true"),
+    ]
+    pairs = write(tmp_path / "pairs.jsonl", {"sentence1": ["a fox", "a dog"], "sentence2": ["", "a fox"]})
+    code, out, _ = run("--input", pairs, "--task", "same")
+    assert code == 0
+    assert [json.loads(line)["empty"] for line in out.splitlines()] == [True, False]
+
+
 def test_answers_never_take_the_place_of_what_is_read(run: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", {"text": TEXTS[:2]})
     (tmp_path / "same.csv").symlink_to(source)
@@ -333,7 +350,6 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("in.csv", f"text\n{SECRET}\n   \n", "line 3, column 'text': the text is empty"),
         ("in.csv", "text\n", "holds no rows"),
         ("in.csv", f'text\n"{SECRET}\n', "quote"),
         ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"text": 3}}\n', "line 2, column 'text': a int is not a text"),

@@ -30,9 +30,11 @@ def get_cell(row: Row, column: str, known: Collection[str] = ()) -> Any:
     return row.columns[column]
 
 
-def get_text(row: Row, column: str) -> str:
-    """The text of a column that must hold one."""
+def get_text(row: Row, column: str, *, blank: bool = False) -> str:
+    """The text of a column that must hold one, or `blank` allows that it holds none."""
     cell = get_cell(row, column)
+    if blank and is_blank(cell):
+        return ""
     if problem := _wrong_text(cell):
         raise DataError(problem, line=row.line, column=column)
     text: str = cell

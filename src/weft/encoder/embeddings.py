@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
+from weft.encoder.lookup import look_up
 from weft.tensors import Batch
 
 
@@ -25,7 +26,7 @@ class Embeddings(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """(T,) ids → (T, H)."""
-        x: Tensor = self.words(batch.ids) + self.positions(batch.positions + self.position_offset)
+        x: Tensor = look_up(self.words.weight, batch.ids) + self.positions(batch.positions + self.position_offset)
         if self.segments is not None:  # a family with one segment (RoBERTa) adds it to every token, also in pairs
             x = x + (self.segments(batch.segments) if self.segments.num_embeddings > 1 else self.segments.weight)
         x = self.dropout(self.norm(x))

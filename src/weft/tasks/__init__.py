@@ -123,9 +123,9 @@ class Task(TaskFiles, root=True):
         """The line of a config that adds such spellings to those it has; empty where this kind has no such option."""
         return ""
 
-    def read_input(self, row: Row) -> Input:
-        """What it reads of a row; raises DataError with line and column."""
-        return Input(tuple(get_text(row, column) for column in self.text_columns(row.columns)))
+    def read_input(self, row: Row, *, blank: bool = False) -> Input:
+        """What it reads of a row, in which a text may be `blank`; raises DataError with line and column."""
+        return Input(tuple(get_text(row, column, blank=blank) for column in self.text_columns(row.columns)))
 
     def share_to_hold_out(self, train: Sequence[Example]) -> float | None:
         """The share of these training rows to choose by; None where dev rows are given, or where all are needed."""

@@ -57,8 +57,8 @@ class Relations(WordTask):
     def with_answer(self, column: str, cell: Any) -> Self:
         return self._with_option(self.answer_option, column)
 
-    def read_input(self, row: Row) -> Input:
-        input = super().read_input(row)
+    def read_input(self, row: Row, *, blank: bool = False) -> Input:
+        input = super().read_input(row, blank=blank)
         column = next((name for name in (self.entities, self.spans) if row.columns.get(name) is not None), None)
         if column is None:
             return input

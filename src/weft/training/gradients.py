@@ -18,6 +18,21 @@ def collect(parameters: Iterable[nn.Parameter]) -> Tensor:
     return torch.cat(parts) if len(parts) > 1 else parts[0].clone()
 
 
+def clear(parameters: Iterable[nn.Parameter], large: int = 2**25) -> None:
+    """Forget all gradients; those of a large table on a processor become zeros where they are.
+
+    Args:
+        large: bytes; what has more of them, an allocator asks the system for anew each time (see `encoder.lookup`).
+    """
+    for parameter in parameters:
+        if parameter.device.type != "cpu" or parameter.nbytes <= large:
+            parameter.grad = None
+        elif parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        else:
+            parameter.grad.zero_()
+
+
 def assign(parameters: Iterable[nn.Parameter], flat: Tensor) -> None:
     """Make a copy of `flat`, (P,), the parameters' gradients: the reverse of `collect`.
 

@@ -17,7 +17,7 @@ from weft.tensors import Batch
 from weft.training.accelerator import Hardware
 from weft.training.average import WeightAverage
 from weft.training.divergence import LearnedBatch, check_finite, total
-from weft.training.gradients import assign, collect, project_conflicts
+from weft.training.gradients import assign, clear, collect, project_conflicts
 from weft.training.mismatches import is_contrastable
 from weft.training.optimizer import adamw, parameter_groups
 from weft.training.plan import PhasePlan, Together
@@ -72,7 +72,7 @@ class PhaseRun:
         shared = self._shared(tasks) if self.plan.pcgrad else []
         apart: dict[str, Tensor] = {}
         used: list[LearnedBatch] = []
-        self.optimizer.zero_grad()
+        clear(parameters)
         for together in window:
             batches, losses = self._backward(together, len(tasks))
             for task, loss in losses.items():

@@ -104,9 +104,9 @@ def read_example(task: Task, row: Row, path: Path) -> Example | None:
 
 
 def read_input(task: Task, row: Row, path: Path) -> Input:
-    """What a task reads of a row."""
+    """What a task reads of a row that is to be answered: a blank text is an empty one, as a blank line is."""
     try:
-        return task.read_input(row)
+        return task.read_input(row, blank=True)
     except DataError as error:
         raise error.in_file(path) from None
 

@@ -68,10 +68,10 @@ class WordTask(Task):
         columns = dict.fromkeys(("tags", "entities", "spans"), "") | {"tags" if tagged else "spans": column}
         return self.model_copy(update=columns)
 
-    def read_input(self, row: Row) -> Input:
+    def read_input(self, row: Row, *, blank: bool = False) -> Input:
         (column,) = self.text_columns(row.columns)
         if column != self.tokens and not isinstance(row.columns.get(column), list):
-            return super().read_input(row)
+            return super().read_input(row, blank=blank)
         text, words = join_words(get_words(row, column))
         return Input((text,), words=words)
 
