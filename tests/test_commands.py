@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 
 import weft
 from weft.checkpoints.safetensors import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
 from weft.model.devices import choose_device
+from weft.model.folder import learned_from
 from weft.reports.record import RunRecord
 from weft.reports.summary import verdict
 from weft.training.progress import Callback, ProgressCallback
@@ -383,6 +385,33 @@ def test_evaluate_measures_on_another_file_where_one_is_named(trained: Trained, 
     right = sum(one == gold for one, gold in zip(given, golds, strict=True)) / 7
     assert table_rows(done.out, "fox")["accuracy"][-1] == "7"
     assert json.loads((tmp_path / "a").read_text())["fox"]["accuracy"] == pytest.approx(right)
+
+
+def test_evaluate_says_which_tasks_learned_from_these_very_rows(trained: Trained, home: Path, tmp_path: Path) -> None:
+    said = "learned from these very rows, so the figures say what is remembered"
+    own = next((home / "rows").glob("train.*"))
+    copy = tmp_path / own.name
+    copy.write_bytes(own.read_bytes())
+    assert f"fox: {said}" in " ".join(run("evaluate", trained.folder, "-t", "fox", "--data", own).err.split())
+    assert said not in " ".join(run("evaluate", trained.folder, "-t", "fox", "--data", copy).err.split())
+    assert said not in " ".join(run("evaluate", trained.folder, "-t", "fox").err.split())
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [("rows.csv", ["a"]), ("row*.csv", ["a"]), (["gone.csv"], []), (["other.csv", "rows.csv"], ["a"]), (None, [])],
+)
+def test_what_a_model_learned_from_is_found_however_it_is_named(
+    named: str | list[str] | None, expected: list[str], tmp_path: Path
+) -> None:
+    for name in ("rows.csv", "other.csv"):
+        (tmp_path / name).write_text("text\n")
+    config = tomli_w.dumps({"tasks": {"a": {} if named is None else {"train": named}, "b": {"train": "other.csv"}}})
+    (tmp_path / "report.json").write_text(json.dumps({"data": str(tmp_path), "config": config}))
+    assert learned_from(tmp_path, tmp_path / "rows.csv", ["a", "b"]) == expected
+    assert learned_from(tmp_path, tmp_path / "gone.csv", ["a", "b"]) == []
+    (tmp_path / "report.json").write_text('{"data": 1, "config": "tasks = 2"}')
+    assert learned_from(tmp_path, tmp_path / "rows.csv", ["a"]) == []
 
 
 def test_evaluate_without_a_file_of_its_own_asks_for_one(bare: Trained, tmp_path: Path) -> None:

@@ -154,6 +154,13 @@ def test_two_texts_are_a_pair_where_the_answer_is_called_after_comparing(
     assert kinds_of(write_csv(tmp_path / "b.csv", ("New ticket", "Known", "same"), brief)) == {"same": "classification"}
 
 
+def test_what_compares_two_texts_may_be_called_so_in_another_language(tmp_path: Path) -> None:
+    rows = [(sentence(n), sentence(n + 99), ("nein", "ja")[n % 2]) for n in range(40)]
+    for name in ("gleich", "Ist_Duplikat", "doublon", "duplicado"):
+        path = write_csv(tmp_path / f"{name}.csv", ("Satz", "Vorlage", name), rows)
+        assert kinds_of(path) == {name: "pair_classification"}
+
+
 def test_a_second_text_comes_with_how_to_read_both_as_a_pair(tmp_path: Path) -> None:
     rows = [(sentence(n), sentence(n + 99), ("no", "yes")[n % 2]) for n in range(40)]
     path = write_csv(tmp_path / "m.csv", ("New ticket", "Known ticket", "wanted"), rows)

@@ -60,7 +60,7 @@ def evaluate(
     from weft.data.opening import EncodedFile
     from weft.metrics.sections import ClassTable, DecisionTable
     from weft.model.evaluate import evaluate_data
-    from weft.model.folder import gold_files
+    from weft.model.folder import gold_files, learned_from
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
     from weft.model.other_columns import read_answer_columns, read_text_columns
@@ -76,6 +76,8 @@ def evaluate(
     sources = EncodedFile(data, encoding) if data else gold_files(model, names)
     others, answers = read_text_columns(network, column or ()), read_answer_columns(network, label or (), names)
     results, notes = evaluate_data(network, sources, task, find, columns=others, answers=answers)
+    if data and (own := learned_from(model, data, list(results))):
+        notes.append(f"{', '.join(own)}: learned from these very rows, so the figures say what is remembered")
     for note in notes:
         console.print(note, style="yellow", soft_wrap=True, markup=False)
     table = Table("task", "metric", "value", "95 % interval", "rows")

@@ -25,7 +25,8 @@ _ABOUT_ROWS = word_set(
 _SCORE = word_set("score similarity relatedness sim rating value")
 _COMPARED = word_set(
     "duplicate duplicates duplicated dup same identical similar similarity alike paraphrase paraphrases relatedness "
-    "equivalent entailment entails match matches matching"
+    "equivalent entailment entails match matches matching gleich identisch duplikat dublette doppelt ähnlich "
+    "ähnlichkeit identique doublon similaire igual idéntico duplicado duplicada parecido uguale duplicato simile"
 )
 _TOKENS = word_set("tokens words token word forms form")
 _ID = re.compile(r"(.*[ _.-])?([a-z]?id\d*|uuid|guid|index|idx|nr|number|key|#)|(id|index)[ _.-].*|unnamed: \d+|")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from torch import Tensor
 from weft.checkpoints.hf import WEIGHTS, read_json
 from weft.checkpoints.safetensors import read_file, write_tensors
 from weft.conditioning import Conditioning
+from weft.corpus.files import corpus_files
 from weft.data.atomic import write_atomically
 from weft.data.opening import UTF8, EncodedFile
 from weft.encoder.blank import Blank
 from weft.encoder.config import EncoderConfig
 from weft.encoder.encoder import Encoder
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.model.network import Network
 from weft.spec import parse
 from weft.tasks import Task
@@ -107,6 +109,27 @@ def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, EncodedFile]:
         which, own = ("tasks", "files of their own") if len(without) > 1 else ("task", "file of its own")
         raise ConfigError(f"the {which} {', '.join(without)} had no {own} to measure on; name one with --data")
     return {name: EncodedFile(data / str(file), described[name].get("encoding", UTF8)) for name, file in files.items()}
+
+
+def learned_from(folder: Path, file: Path, tasks: Sequence[str]) -> list[str]:
+    """The tasks of a model folder that learned from this very file, as far as it says what it was trained on."""
+    if not (folder / REPORT).exists() or not file.exists():
+        return []
+    report = read_json(folder / REPORT)
+    try:
+        data, described = Path(report["data"]), tomllib.loads(report["config"])["tasks"]
+        named = {name: described[name].get("train") for name in tasks}
+        return [name for name, files in named.items() if any(map(file.samefile, _existing(data, files)))]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []
+
+
+def _existing(data: Path, named: Any) -> list[Path]:
+    """The files that a config means and that are still there."""
+    patterns = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    with suppress(DataError):
+        return [path for pattern in patterns for path in corpus_files(data / pattern)]
+    return []
 
 
 def _renames_since(version: Any, folder: Path) -> list[Renames]:
