@@ -87,6 +87,15 @@ def test_attention_equals_full_matrices_row_by_row() -> None:
             assert torch.allclose(found[mine, head], weights @ v[mine, head], atol=1e-12)
 
 
+def test_half_precision_is_widened_for_the_fused_kernel_and_narrowed_once() -> None:
+    torch.manual_seed(0)
+    batch = pack([[1] * n for n in (3, 1, 5, 3)])
+    q, k, v = (torch.randn(len(batch.ids), 8).bfloat16() for _ in range(3))
+    found = attend(q, k, v, 2, batch)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, attend(q.float(), k.float(), v.float(), 2, batch).bfloat16())
+
+
 def test_softmax_per_row_sums_to_one_in_each_row_and_survives_large_scores() -> None:
     batch = pack([[1] * n for n in (3, 1, 5)])
     weights = softmax_per_row(torch.randn(9, 2) * 1000, batch)
