@@ -1,4 +1,4 @@
-"""The site's style as a browser applies it, where there is one: tables of figures on a telephone."""
+"""The site's style as a browser applies it, where there is one: tables on a telephone, charts on paper."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from browser import browse, needs_browser
 
 pytestmark = needs_browser
 DOCS = Path(__file__).parent.parent / "docs"
+CHART = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 440 430' width='100%'></svg>"
 FIGURES = "<table><thead><tr>{heads}</tr></thead><tbody><tr>{cells}</tr></tbody></table>"
 MEASURE = """<script>addEventListener("load", () => {
 const inner = document.querySelector("iframe").contentDocument, wrap = inner.querySelector(".md-typeset__scrollwrap");
@@ -27,15 +28,20 @@ document.title = JSON.stringify({ before, after, page: inner.documentElement.scr
 })</script>"""
 
 
-def on_a_phone(table: str, folder: Path) -> dict[str, Any]:
-    """Where a table's cells are before and after its frame is scrolled by 100, and the look of it; 390 pixels wide."""
+def styled(content: str) -> str:
+    """A page of the site with nothing but this content."""
     material = Path(pytest.importorskip("material").__file__).parent
     looks = [*sorted(material.rglob("stylesheets/*.min.css")), DOCS / "site.css"]
     links = "".join(f'<link rel="stylesheet" href="{look.as_uri()}">' for look in looks)
+    article = f'<article class="md-content__inner md-typeset">{content}</article>'
+    head = f'<meta charset="utf-8"><title>none</title>{links}'
+    return f'<!doctype html><html><head>{head}</head><body data-md-color-scheme="default">{article}</body></html>'
+
+
+def on_a_phone(table: str, folder: Path) -> dict[str, Any]:
+    """Where a table's cells are before and after its frame is scrolled by 100, and the look of it; 390 pixels wide."""
     wrapped = f'<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{table}</div></div>'
-    article = f'<article class="md-content__inner md-typeset">{wrapped}</article>'
-    body = f'<body data-md-color-scheme="default">{article}</body>'
-    inner = escape(f'<!doctype html><html><head><meta charset="utf-8">{links}</head>{body}</html>')
+    inner = escape(styled(wrapped))
     frame = f'<iframe style="border: 0" width="390" height="600" srcdoc="{inner}"></iframe>'
     page = f"<!doctype html><title>none</title>{frame}{MEASURE}"
     dom = browse(page, folder, 1000, 900, "--dump-dom")
@@ -73,3 +79,21 @@ def test_a_table_of_words_has_no_frame_to_scroll(tmp_path: Path) -> None:
     assert shown["page"] <= 390
     assert shown["after"] == shown["before"]
     assert shown["sides"] == 0
+
+
+def chart(folder: Path) -> str:
+    """A paragraph of a chart that was drawn 440 pixels wide, as charts of results are."""
+    (folder / "chart.svg").write_text(CHART, encoding="utf-8")
+    return f'<p><img src="{(folder / "chart.svg").as_uri()}"></p>'
+
+
+def test_a_chart_is_no_wider_than_its_letters_allow(tmp_path: Path) -> None:
+    measure = "<script>addEventListener('load', () => document.title = document.images[0].width)</script>"
+    shown = browse(styled(chart(tmp_path)) + measure, tmp_path, 1000, 900, "--dump-dom")
+    assert re.findall("<title>(.*?)</title>", shown) == ["600"]
+
+
+def test_a_chart_leaves_room_on_its_sheet_of_paper(tmp_path: Path) -> None:
+    page = styled(chart(tmp_path) + "<p>a line</p>" * 10)
+    browse(page, tmp_path, 1000, 900, f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    assert len(re.findall(rb"/Type */Page\b", (tmp_path / "page.pdf").read_bytes())) == 1
