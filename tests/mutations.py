@@ -43,7 +43,7 @@ class Bug:
     """One change of the source that must not go unnoticed."""
 
     name: str
-    file: str  # below src/weft
+    file: str  # seen from src/weft
     old: str  # occurs there exactly once
     new: str
     tests: tuple[str, ...]  # as pytest takes them, below tests/

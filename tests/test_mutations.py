@@ -17,7 +17,9 @@ BUGS = read_bugs()
 def test_every_bug_can_be_planted_in_exactly_one_place() -> None:
     sources = {bug.file: (SOURCE / bug.file).read_text(encoding="utf-8") for bug in BUGS}
     for bug in BUGS:
-        compile(bug.plant(sources[bug.file]), bug.file, "exec")
+        planted = bug.plant(sources[bug.file])
+        if bug.file.endswith(".py"):
+            compile(planted, bug.file, "exec")
 
 
 def test_every_bug_has_a_name_of_its_own_and_tests_that_exist() -> None:

@@ -160,6 +160,13 @@ def test_a_page_is_what_the_specs_make_it(name: str) -> None:
     assert written == pages()[name], "run: python -m docs.reference"
 
 
+@pytest.mark.parametrize("name", sorted({*pages()} - {"README"}))
+def test_a_page_says_no_sentence_twice_at_its_beginning(name: str) -> None:
+    head = pages()[name].split("```toml")[0]
+    said = [sentence for line in head.splitlines() for sentence in re.findall(r"[A-Z][^.`]+\.", line)]
+    assert len(said) == len(set(said))
+
+
 def test_no_page_is_left_of_what_is_gone_and_links_lead_somewhere() -> None:
     assert {path.stem for path in FOLDER.glob("*.md")} == set(pages())
     for text in pages().values():

@@ -117,3 +117,9 @@ def test_the_overview_shows_what_was_run_and_what_was_not(triage: Recipe, tmp_pa
     assert "(tables/wang_table2.md)" in told
     assert "| label attention: 2 cannot tell | It cannot be told. |" in told
     assert f"| [wang_figure2](figures/wang_figure2.md) | {other.question} | It looks there. |" in told
+
+
+def test_the_overview_has_no_column_in_which_nothing_is_said(triage: Recipe, tmp_path: Path) -> None:
+    earlier = overview([], tmp_path / "tables", [replace(triage, found="")], []).split("## Earlier comparisons")[1]
+    assert "| table | question | verdicts |\n|---|---|---|\n| [wang_table2]" in earlier
+    assert overview([triage], tmp_path, [], []).count("| verdicts | what it says |\n|---|---|---|---|\n") == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from docs.results.pictures import differences
@@ -90,19 +90,23 @@ def _figures(recipes: Sequence[Recipe]) -> Iterator[str]:
         yield f"| [{recipe.name}](figures/{recipe.name}.md) | {recipe.title} | {_first_sentence(recipe.found)} |"
 
 
-def _lines(lines: Iterator[str]) -> str:
-    return "\n".join(["| table | question | verdicts | what it says |", "|---|---|---|---|", *lines])
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    """A table with a line for each recipe; its last column only where something is said in it."""
+    shown = list(rows)
+    heads = ("table", "question", "verdicts", "what it says")[: 4 if any(row[-1] for row in shown) else 3]
+    lines = [f"| {' | '.join(row[: len(heads)])} |" for row in (heads, *shown)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
-def _line(recipe: Recipe, folder: Path, prefix: str) -> str:
+def _line(recipe: Recipe, folder: Path, prefix: str) -> tuple[str, str, str, str]:
     file = folder / f"{recipe.name}.csv"
     if not file.exists():
         link = f"[{recipe.name}](../../{recipe.place})"
-        return f"| {link} | {recipe.title} | not run yet | {recipe.runs} runs, {recipe.takes} |"
+        return link, recipe.title, "not run yet", f"{recipe.runs} runs, {recipe.takes}"
     record = read_record(file)
     warned = "".join(f"**{caution}** " for caution in cautions(record))
-    said = _first_sentence(recipe.found)
-    return f"| [{recipe.name}]({prefix}{recipe.name}.md) | {recipe.title} | {warned}{verdicts(record)} | {said} |"
+    link = f"[{recipe.name}]({prefix}{recipe.name}.md)"
+    return link, recipe.title, f"{warned}{verdicts(record)}", _first_sentence(recipe.found)
 
 
 def _first_sentence(said: str) -> str:

@@ -31,15 +31,17 @@ def _index(rooms: Mapping[str, Room]) -> Iterator[str]:
 def _page(room: Room) -> str:
     lines = [_HEAD, "", f"# {room.name}", "", f"`{room.written}`: {room.summary} ([all rooms](README.md))"]
     for kind in room.kinds.values():
-        lines += ["", *([f"## {kind.name}", ""] if room.has_kinds else []), *_kind(kind)]
+        lines += ["", *([f"## {kind.name}", ""] if room.has_kinds else []), *_kind(kind, room.summary)]
     return "\n".join(lines) + "\n"
 
 
-def _kind(kind: DescribedKind) -> Iterator[str]:
-    yield kind.summary
+def _kind(kind: DescribedKind, told: str) -> Iterator[str]:
+    """What a page says of a kind, but for the sentence that its room told already."""
+    if kind.summary != told:
+        yield from (kind.summary, "")
     for paragraph in filter(None, kind.details.split("\n\n")):
-        yield from ("", _linked(one_line(paragraph)))
-    yield from ("", "```toml", kind.example.rstrip(), "```")
+        yield from (_linked(one_line(paragraph)), "")
+    yield from ("```toml", kind.example.rstrip(), "```")
     if kind.facts:
         yield from ("", *(f"- {fact}" for fact in kind.facts))
     if kind.options:
