@@ -16,6 +16,7 @@ from checking import check
 from weft.checks.findings import Finding
 from weft.config.document import parse_experiment
 from weft.data.predictions import LabelPrediction
+from weft.data.records import Example
 from weft.errors import ConfigError
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.costs import Costs, Urgency, cheapest_answers, cheapest_constant, cost_matrix
@@ -145,6 +146,18 @@ def test_the_cost_stands_beside_the_likeliest_label_and_the_best_constant() -> N
 def test_the_best_constant_is_by_the_rows_of_training() -> None:
     matrix = cost_matrix(URGENT, TRIAGE)
     assert [cheapest_constant(counts, matrix) for counts in ((100, 1, 1), (9, 9, 1), (5, 1, 2))] == [0, 1, 2]
+
+
+def test_tfidf_decides_by_the_same_costs() -> None:
+    rows = [Example((f"{word} one {n}",), label, n) for n in range(8) for word, label in WORD_OF.items()]
+    asked = [Example(("hurry hurry calm",), "non-urgent", 1), Example(("calm",), "non-urgent", 2)]
+    plain, careful = (fitted(costs).baseline(rows, asked) for costs in (None, URGENT))
+    assert [one.gold for one in plain] == ["urgent", "non-urgent"]
+    assert [one.gold for one in fitted({"non-urgent": {"urgent": 9}}).baseline(rows, asked)] == ["non-urgent"] * 2
+    assert [one.gold for one in careful] == ["urgent", "urgent"]
+
+
+WORD_OF = {"calm": "non-urgent", "so": "medium", "hurry": "urgent"}
 
 
 # which row to read first

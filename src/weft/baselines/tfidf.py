@@ -1,31 +1,35 @@
 """What TF-IDF and a linear model reach without an encoder.
 
 Every function takes training rows and returns a prediction for each row asked for. Where there is nothing to learn from
-(a single class, texts without a word) it answers as the majority or the mean would. scikit-learn is imported inside
-the functions, so that importing this module costs nothing.
+(a single class, texts without a word) it answers as the majority or the mean would. A label weighs as much as any
+other, however rare it is, as it does in heads that are fitted at once: what is compared with these is then no model
+that always gives the commonest label. scikit-learn is imported inside the functions, so that importing this module
+costs nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
-from weft.baselines.majority import majority_label_sets, majority_labels, mean_scores, need_rows
+from weft.baselines.majority import majority_label_sets, mean_scores, need_rows
 
 TextPair = tuple[str, str]
+Chances = dict[str, float]  # the probability of every label that occurs in training, by name
 
 LARGEST_VOCABULARY = 50_000  # the most frequent words and word pairs; more costs seconds and brings next to nothing
 
 
 def tfidf_labels(
     train_texts: Sequence[str], train_labels: Sequence[str], texts: Sequence[str], seed: int = 0
-) -> list[str]:
-    """The label of each text by logistic regression on TF-IDF of words and word pairs."""
+) -> list[Chances]:
+    """How likely each label of each text is by logistic regression on TF-IDF of words and word pairs."""
     _same_length(train_texts, train_labels)
     vectors = _vectors(train_texts, texts)
     if vectors is None:
-        return majority_labels(train_labels, len(texts))
+        return _shares(train_labels, len(texts))
     return _classify(vectors[0], train_labels, vectors[1], seed)
 
 
@@ -50,20 +54,20 @@ def tfidf_label_sets(
     answers: list[list[str]] = [[] for _ in texts]
     for label in sorted(set().union(*sets)):
         marks = ["yes" if label in labels else "no" for labels in sets]
-        for row, mark in zip(answers, _classify(vectors[0], marks, vectors[1], seed), strict=True):
-            if mark == "yes":
+        for row, chances in zip(answers, _classify(vectors[0], marks, vectors[1], seed), strict=True):
+            if chances.get("yes", 0.0) > 0.5:
                 row.append(label)
     return answers
 
 
 def tfidf_pair_labels(
     train_pairs: Sequence[TextPair], train_labels: Sequence[str], pairs: Sequence[TextPair], seed: int = 0
-) -> list[str]:
-    """The label of each pair by logistic regression on `pair_features`."""
+) -> list[Chances]:
+    """How likely each label of each pair is by logistic regression on `pair_features`."""
     _same_length(train_pairs, train_labels)
     vectors = _pair_vectors(train_pairs, pairs)
     if vectors is None:
-        return majority_labels(train_labels, len(pairs))
+        return _shares(train_labels, len(pairs))
     return _classify(vectors[0], train_labels, vectors[1], seed)
 
 
@@ -128,13 +132,21 @@ def _pair_vectors(train_pairs: Sequence[TextPair], pairs: Sequence[TextPair]) ->
     return pair_features(train_pairs, vectorizer), pair_features(pairs, vectorizer)
 
 
-def _classify(train_features: Any, train_labels: Sequence[str], features: Any, seed: int) -> list[str]:
+def _classify(train_features: Any, train_labels: Sequence[str], features: Any, seed: int) -> list[Chances]:
     from sklearn.linear_model import LogisticRegression
 
     if len(set(train_labels)) == 1:  # scikit-learn refuses to fit a single class
-        return majority_labels(train_labels, features.shape[0])
-    model = LogisticRegression(max_iter=1000, random_state=seed).fit(train_features, list(train_labels))
-    return [str(label) for label in model.predict(features)]
+        return _shares(train_labels, features.shape[0])
+    model = LogisticRegression(max_iter=1000, random_state=seed, class_weight="balanced")
+    model.fit(train_features, list(train_labels))
+    names = [str(label) for label in model.classes_]
+    return [dict(zip(names, row, strict=True)) for row in model.predict_proba(features).tolist()]
+
+
+def _shares(train_labels: Sequence[str], rows: int) -> list[Chances]:
+    """The share of each training label, `rows` times: all that is known without a word."""
+    counts = Counter(train_labels)
+    return [{label: counts[label] / len(train_labels) for label in sorted(counts)} for _ in range(rows)]
 
 
 def _regress(train_features: Any, train_scores: Sequence[float], features: Any) -> list[float]:
