@@ -109,6 +109,7 @@ class TaskRecord(RecordPart):
     calibrated: bool = False  # whether temperature and thresholds were fitted, to dev rows
     uncalibrated_costs: bool = False  # whether it decides by costs all the same
     chose_weights: bool = True  # whether its dev rows had a say in which weights were taken
+    too_good: tuple[str, ...] = ()  # why its figures may look better than it is, as `weft check` says it
     sections: tuple[SectionRecord, ...] = ()  # what the task's kind shows of it
     samples: tuple[AnnotatedText, ...] = ()  # texts of users, only where the config asks for them
 

@@ -22,6 +22,7 @@ def verdict(record: RunRecord) -> list[str]:
         return ["No task was measured."]
     return [
         *_summary(tasks),
+        *_too_good(tasks),
         *_costs(tasks),
         *_perplexities(tasks),
         *_by_words(tasks),
@@ -82,6 +83,11 @@ def _clause(standing: Standing, names: Sequence[str], baseline: str) -> str:
         "unknown": f"{_verb(names, 'was', 'were')} not compared with {baseline}",
     }
     return f"{listed(names)} {words[standing]}"
+
+
+def _too_good(tasks: Iterable[TaskRecord]) -> list[str]:
+    """What makes all of the other sentences doubtful."""
+    return [f"{task.name} may look better than it is: {why}." for task in tasks for why in task.too_good]
 
 
 def _costs(tasks: Iterable[TaskRecord]) -> list[str]:
