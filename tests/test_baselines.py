@@ -73,6 +73,26 @@ def test_a_rare_label_weighs_as_much_as_a_common_one() -> None:
     assert likeliest(tfidf_labels(train, labels, ASKED)) == ["urgent", "normal"]
 
 
+def test_calibrated_chances_are_those_of_rows_that_were_not_learned_from() -> None:
+    train, labels = RARE * 3 + COMMON, ["urgent"] * 18 + ["normal"] * 60
+    flat, sharp = (tfidf_labels(train, labels, ASKED, calibrated=calibrated) for calibrated in (False, True))
+    assert likeliest(flat) == likeliest(sharp) == ["urgent", "normal"]
+    assert max(row["urgent"] for row in flat) < 0.85 < 0.95 < sharp[0]["urgent"]
+    assert [sum(row.values()) for row in sharp] == pytest.approx([1, 1])
+    odd = [f"word{n} other{n}" for n in range(80)]  # of which none tells anything about another
+    found = tfidf_labels(odd, ["urgent", "normal"] * 40, odd, calibrated=True)
+    assert max(max(row.values()) for row in found) < 0.6
+
+
+def test_a_label_with_a_single_row_can_be_calibrated_beside_others() -> None:
+    train, labels = [*RARE, *COMMON[:12], "alone here"], ["urgent"] * 6 + ["normal"] * 12 + ["other"]
+    found = tfidf_labels(train, labels, ["alone here", *ASKED], calibrated=True)
+    assert likeliest(found) == ["other", "urgent", "normal"]
+    assert tfidf_labels(train[:2], ["a", "b"], ["help"], calibrated=True)[0].keys() == {"a", "b"}  # too few to tell
+    pairs, both = SAME[:4] + OTHER * 3, ["same"] * 4 + ["other"] * 60
+    assert likeliest(tfidf_pair_labels(pairs, both, [("red hat", "red hat")], calibrated=True)) == ["same"]
+
+
 def test_a_rare_label_of_pairs_weighs_as_much_as_a_common_one() -> None:
     pairs, labels = SAME[:4] + OTHER * 3, ["same"] * 4 + ["other"] * 60
     assert likeliest(tfidf_pair_labels(pairs, labels, [("red hat", "red hat"), ("red hat", "blue dog")])) == [

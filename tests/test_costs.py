@@ -162,15 +162,26 @@ def test_the_best_constant_is_by_the_rows_of_training() -> None:
 
 
 def test_tfidf_decides_by_the_same_costs() -> None:
-    rows = [Example((f"{word} one {n}",), label, n) for n in range(8) for word, label in WORD_OF.items()]
-    asked = [Example(("hurry hurry calm",), "non-urgent", 1), Example(("calm",), "non-urgent", 2)]
-    plain, careful = (fitted(costs).baseline(rows, asked) for costs in (None, URGENT))
-    assert [one.gold for one in plain] == ["urgent", "non-urgent"]
-    assert [one.gold for one in fitted({"non-urgent": {"urgent": 9}}).baseline(rows, asked)] == ["non-urgent"] * 2
-    assert [one.gold for one in careful] == ["urgent", "urgent"]
-
-
-WORD_OF = {"calm": "non-urgent", "so": "medium", "hurry": "urgent"}
+    said = {
+        "calm": ("non-urgent",) * 24,
+        "hurry": ("urgent",) * 24,
+        "maybe": ("non-urgent", "non-urgent", "urgent") * 8,
+    }
+    rows = [
+        Example((f"{word} {word} {n % 5}",), label, n) for word, all_ in said.items() for n, label in enumerate(all_)
+    ]
+    rows += [Example((f"so so {n % 5}",), "medium", n) for n in range(24)]
+    asked = [Example((f"{word} {word}",), "non-urgent", n) for n, word in enumerate(said)]
+    dear = {"non-urgent": {"urgent": 20.0}}
+    given = {
+        name: [one.gold for one in fitted(costs).baseline(rows, asked)]
+        for name, costs in (("none", None), ("urgent", URGENT), ("dear", dear))
+    }
+    assert given == {
+        "none": ["non-urgent", "urgent", "non-urgent"],
+        "urgent": ["non-urgent", "urgent", "urgent"],
+        "dear": ["non-urgent", "urgent", "non-urgent"],
+    }
 
 
 # which row to read first

@@ -9,28 +9,34 @@ costs nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
+from weft.baselines.logistic import Chances, classify, shares
 from weft.baselines.majority import majority_label_sets, mean_scores, need_rows
 
 TextPair = tuple[str, str]
-Chances = dict[str, float]  # the probability of every label that occurs in training, by name
 
 LARGEST_VOCABULARY = 50_000  # the most frequent words and word pairs; more costs seconds and brings next to nothing
 
 
 def tfidf_labels(
-    train_texts: Sequence[str], train_labels: Sequence[str], texts: Sequence[str], seed: int = 0
+    train_texts: Sequence[str],
+    train_labels: Sequence[str],
+    texts: Sequence[str],
+    seed: int = 0,
+    calibrated: bool = False,
 ) -> list[Chances]:
-    """How likely each label of each text is by logistic regression on TF-IDF of words and word pairs."""
+    """How likely each label of each text is by logistic regression on TF-IDF of words and word pairs.
+
+    `calibrated` as in `classify`.
+    """
     _same_length(train_texts, train_labels)
     vectors = _vectors(train_texts, texts)
     if vectors is None:
-        return _shares(train_labels, len(texts))
-    return _classify(vectors[0], train_labels, vectors[1], seed)
+        return shares(train_labels, len(texts))
+    return classify(vectors[0], train_labels, vectors[1], seed, calibrated)
 
 
 def tfidf_scores(train_texts: Sequence[str], train_scores: Sequence[float], texts: Sequence[str]) -> list[float]:
@@ -54,21 +60,25 @@ def tfidf_label_sets(
     answers: list[list[str]] = [[] for _ in texts]
     for label in sorted(set().union(*sets)):
         marks = ["yes" if label in labels else "no" for labels in sets]
-        for row, chances in zip(answers, _classify(vectors[0], marks, vectors[1], seed), strict=True):
+        for row, chances in zip(answers, classify(vectors[0], marks, vectors[1], seed), strict=True):
             if chances.get("yes", 0.0) > 0.5:
                 row.append(label)
     return answers
 
 
 def tfidf_pair_labels(
-    train_pairs: Sequence[TextPair], train_labels: Sequence[str], pairs: Sequence[TextPair], seed: int = 0
+    train_pairs: Sequence[TextPair],
+    train_labels: Sequence[str],
+    pairs: Sequence[TextPair],
+    seed: int = 0,
+    calibrated: bool = False,
 ) -> list[Chances]:
-    """How likely each label of each pair is by logistic regression on `pair_features`."""
+    """How likely each label of each pair is by logistic regression on `pair_features`; as `tfidf_labels`."""
     _same_length(train_pairs, train_labels)
     vectors = _pair_vectors(train_pairs, pairs)
     if vectors is None:
-        return _shares(train_labels, len(pairs))
-    return _classify(vectors[0], train_labels, vectors[1], seed)
+        return shares(train_labels, len(pairs))
+    return classify(vectors[0], train_labels, vectors[1], seed, calibrated)
 
 
 def tfidf_pair_scores(
@@ -130,23 +140,6 @@ def _pair_vectors(train_pairs: Sequence[TextPair], pairs: Sequence[TextPair]) ->
         return None
     vectorizer.fit(train_texts)
     return pair_features(train_pairs, vectorizer), pair_features(pairs, vectorizer)
-
-
-def _classify(train_features: Any, train_labels: Sequence[str], features: Any, seed: int) -> list[Chances]:
-    from sklearn.linear_model import LogisticRegression
-
-    if len(set(train_labels)) == 1:  # scikit-learn refuses to fit a single class
-        return _shares(train_labels, features.shape[0])
-    model = LogisticRegression(max_iter=1000, random_state=seed, class_weight="balanced")
-    model.fit(train_features, list(train_labels))
-    names = [str(label) for label in model.classes_]
-    return [dict(zip(names, row, strict=True)) for row in model.predict_proba(features).tolist()]
-
-
-def _shares(train_labels: Sequence[str], rows: int) -> list[Chances]:
-    """The share of each training label, `rows` times: all that is known without a word."""
-    counts = Counter(train_labels)
-    return [{label: counts[label] / len(train_labels) for label in sorted(counts)} for _ in range(rows)]
 
 
 def _regress(train_features: Any, train_scores: Sequence[float], features: Any) -> list[float]:
