@@ -71,6 +71,7 @@ class Recorder(Callback):
         self.steps: list[tuple[str, str, float, int]] = []
         self.entries: list[dict[str, Any]] = []
         self.notes: list[str] = []
+        self.warnings: list[str] = []
         self.ended = 0
         self.left_gradients: list[int] = []  # parameters that have one while an evaluation is told
         self.at_step = at_step
@@ -78,6 +79,9 @@ class Recorder(Callback):
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     def begin(self, steps: int, done: int) -> None:
         self.began.append((steps, done))

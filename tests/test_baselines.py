@@ -51,14 +51,64 @@ def test_majority_sets_are_separate_lists() -> None:
     assert second == ["a"]
 
 
+def likeliest(chances: list[dict[str, float]]) -> list[str]:
+    return [max(row, key=row.__getitem__) for row in chances]
+
+
 def test_tfidf_labels_learn_the_word_that_decides() -> None:
     train, labels = GOOD + BAD, ["good"] * 12 + ["bad"] * 12
-    assert tfidf_labels(train, labels, ["fine garden", "poor garden"]) == ["good", "bad"]
+    found = tfidf_labels(train, labels, ["fine garden", "poor garden"])
+    assert likeliest(found) == ["good", "bad"]
+    assert [list(row) for row in found] == [["bad", "good"]] * 2
+    assert [sum(row.values()) for row in found] == pytest.approx([1, 1])
+
+
+RARE = ["help me now please", "please call me", "come now please"] * 2
+COMMON = ["thank you please", "see you please", "the usual please"] * 20
+ASKED = ["come and help now", "see you"]
+
+
+def test_a_rare_label_weighs_as_much_as_a_common_one() -> None:
+    train, labels = RARE + COMMON, ["urgent"] * 6 + ["normal"] * 60
+    assert likeliest(tfidf_labels(train, labels, ASKED)) == ["urgent", "normal"]
+
+
+def test_calibrated_chances_are_those_of_rows_that_were_not_learned_from() -> None:
+    train, labels = RARE * 3 + COMMON, ["urgent"] * 18 + ["normal"] * 60
+    flat, sharp = (tfidf_labels(train, labels, ASKED, calibrated=calibrated) for calibrated in (False, True))
+    assert likeliest(flat) == likeliest(sharp) == ["urgent", "normal"]
+    assert max(row["urgent"] for row in flat) < 0.85 < 0.95 < sharp[0]["urgent"]
+    assert [sum(row.values()) for row in sharp] == pytest.approx([1, 1])
+    odd = [f"word{n} other{n}" for n in range(80)]  # of which none tells anything about another
+    found = tfidf_labels(odd, ["urgent", "normal"] * 40, odd, calibrated=True)
+    assert max(max(row.values()) for row in found) < 0.6
+
+
+def test_a_label_with_a_single_row_can_be_calibrated_beside_others() -> None:
+    train, labels = [*RARE, *COMMON[:12], "alone here"], ["urgent"] * 6 + ["normal"] * 12 + ["other"]
+    found = tfidf_labels(train, labels, ["alone here", *ASKED], calibrated=True)
+    assert likeliest(found) == ["other", "urgent", "normal"]
+    assert tfidf_labels(train[:2], ["a", "b"], ["help"], calibrated=True)[0].keys() == {"a", "b"}  # too few to tell
+    pairs, both = SAME[:4] + OTHER * 3, ["same"] * 4 + ["other"] * 60
+    assert likeliest(tfidf_pair_labels(pairs, both, [("red hat", "red hat")], calibrated=True)) == ["same"]
+
+
+def test_a_rare_label_of_pairs_weighs_as_much_as_a_common_one() -> None:
+    pairs, labels = SAME[:4] + OTHER * 3, ["same"] * 4 + ["other"] * 60
+    assert likeliest(tfidf_pair_labels(pairs, labels, [("red hat", "red hat"), ("red hat", "blue dog")])) == [
+        "same",
+        "other",
+    ]
+
+
+def test_a_rare_label_of_several_is_given() -> None:
+    sets = [["polite", "urgent"]] * 6 + [["polite"]] * 60
+    assert tfidf_label_sets(RARE + COMMON, sets, ASKED) == [["polite", "urgent"], ["polite"]]
 
 
 def test_tfidf_labels_see_pairs_of_words() -> None:
     train = ["red up blue down", "blue up red down"] * 10
-    assert tfidf_labels(train, ["r", "b"] * 10, ["red up", "blue up"]) == ["r", "b"]
+    assert likeliest(tfidf_labels(train, ["r", "b"] * 10, ["red up", "blue up"])) == ["r", "b"]
 
 
 def test_tfidf_scores_rise_with_the_word_that_decides() -> None:
@@ -98,7 +148,7 @@ def test_pair_labels_compare_the_two_texts() -> None:
     # Both classes hold the same words, so only the comparison can tell them apart.
     labels = ["same"] * 20 + ["other"] * 20
     unseen = [("red hat", "red hat"), ("red hat", "blue dog")]
-    assert tfidf_pair_labels(SAME + OTHER, labels, unseen) == ["same", "other"]
+    assert likeliest(tfidf_pair_labels(SAME + OTHER, labels, unseen)) == ["same", "other"]
 
 
 def test_pair_scores_compare_the_two_texts() -> None:
@@ -109,17 +159,17 @@ def test_pair_scores_compare_the_two_texts() -> None:
 
 
 def test_one_class_is_answered_with_that_class() -> None:
-    assert tfidf_labels(["some words", "other words"], ["a", "a"], ["new words", ""]) == ["a", "a"]
-    assert tfidf_pair_labels([("some words", "other words")], ["a"], [("x", "y")]) == ["a"]
+    assert tfidf_labels(["some words", "other words"], ["a", "a"], ["new words", ""]) == [{"a": 1}, {"a": 1}]
+    assert tfidf_pair_labels([("some words", "other words")], ["a"], [("x", "y")]) == [{"a": 1}]
 
 
 @pytest.mark.parametrize("text", ["", "?!", " "])
 def test_texts_without_words_are_answered_with_the_majority_or_mean(text: str) -> None:
     train, pairs = [text] * 3, [(text, text)] * 3
-    assert tfidf_labels(train, ["b", "a", "b"], ["some words"]) == ["b"]
+    assert tfidf_labels(train, ["b", "a", "b"], ["some words"]) == [{"a": 1 / 3, "b": 2 / 3}]
     assert tfidf_scores(train, [1.0, 2.0, 6.0], ["some words"]) == [3.0]
     assert tfidf_label_sets(train, [["a"], ["a", "b"], []], ["some words"]) == [["a"]]
-    assert tfidf_pair_labels(pairs, ["b", "a", "b"], [("some", "words")]) == ["b"]
+    assert tfidf_pair_labels(pairs, ["b", "a", "b"], [("some", "words")]) == [{"a": 1 / 3, "b": 2 / 3}]
     assert tfidf_pair_scores(pairs, [1.0, 2.0, 6.0], [("some", "words")]) == [3.0]
 
 

@@ -25,7 +25,7 @@ from weft.checkpoints.safetensors import digest, read_file
 from weft.cli import main as cli
 from weft.demo import FOLDER as DEMO
 from weft.model.devices import choose_device
-from weft.model.folder import learned_from
+from weft.model.folder import learned_from, reported_on
 from weft.reports.record import RunRecord
 from weft.reports.summary import verdict
 from weft.training.progress import Callback, ProgressCallback
@@ -340,8 +340,9 @@ def test_evaluate_writes_what_the_run_wrote_with_intervals_baselines_and_labels(
 
 
 def test_evaluate_on_other_rows_has_no_baselines_of_the_run(trained: Trained, home: Path, tmp_path: Path) -> None:
-    target, page = tmp_path / "results.json", tmp_path / "page.html"
-    asked = ("--task", "fox", "--data", home / "rows" / "test.csv", "--details", target, "--page", page)
+    target, page, copy = tmp_path / "results.json", tmp_path / "page.html", tmp_path / "test.csv"
+    copy.write_bytes((home / "rows" / "test.csv").read_bytes())
+    asked = ("--task", "fox", "--data", copy, "--details", target, "--page", page)
     assert run("evaluate", trained.folder, *asked).code == 0
     fox = json.loads(target.read_text(encoding="utf-8"))["fox"]
     assert (fox["baselines"], fox["measured_on"]) == ({}, "given")
@@ -350,6 +351,47 @@ def test_evaluate_on_other_rows_has_no_baselines_of_the_run(trained: Trained, ho
     assert "Per-class metrics" in text
     assert "20 given" in text
     assert "the quick" not in text
+
+
+def test_evaluate_on_the_file_of_the_report_has_the_baselines_of_the_run(
+    trained: Trained, home: Path, tmp_path: Path
+) -> None:
+    target, file = tmp_path / "results.json", home / "rows" / ".." / "rows" / "test.csv"
+    run("evaluate", trained.folder, "--data", file, "--details", target)
+    found = json.loads(target.read_text(encoding="utf-8"))
+    assert found["fox"] == json.loads((trained.folder / "results.json").read_text(encoding="utf-8"))["fox"]
+    assert (found["odd"]["baselines"], found["odd"]["measured_on"]) == ({}, "given")  # it reported on dev.csv
+    for other in ("--data", file), ():  # columns that are named may be others than those of the report
+        asked = (*other, "--task", "fox", "--label", "fox", "--details", target)
+        assert run("evaluate", trained.folder, *asked).code == 0
+        assert json.loads(target.read_text(encoding="utf-8"))["fox"]["baselines"] == {}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({"test": "rows.csv"}, ["a"]),
+        ({"dev": "rows.csv"}, ["a"]),
+        ({"test": "other.csv", "dev": "rows.csv"}, []),
+        ({"test": ["rows.csv", "other.csv"]}, []),  # of which the file is a part
+        ({"test": ["rows.csv"]}, ["a"]),
+        ({"train": "rows.csv", "dev": 0.2}, []),
+        ({"test": "gone.csv"}, []),
+        ({}, []),
+    ],
+)
+def test_what_a_report_is_about_is_found_however_it_is_named(
+    named: dict[str, Any], expected: list[str], tmp_path: Path
+) -> None:
+    for name in ("rows.csv", "other.csv"):
+        (tmp_path / name).write_text("text\n")
+    config = tomli_w.dumps({"tasks": {"a": named, "b": {"test": "other.csv"}}})
+    (tmp_path / "report.json").write_text(json.dumps({"data": str(tmp_path), "config": config}))
+    assert reported_on(tmp_path, tmp_path / "rows.csv", ["a", "b"]) == expected
+    assert reported_on(tmp_path, tmp_path / "gone.csv", ["a", "b"]) == []
+    assert reported_on(tmp_path, None, ["a", "b"]) == ["a", "b"]
+    (tmp_path / "report.json").unlink()
+    assert reported_on(tmp_path, tmp_path / "rows.csv", ["a"]) == []
 
 
 def test_evaluate_shows_each_label_and_writes_a_page(trained: Trained, tmp_path: Path) -> None:

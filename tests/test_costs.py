@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from checking import check
 from weft.checks.findings import Finding
 from weft.config.document import parse_experiment
 from weft.data.predictions import LabelPrediction
+from weft.data.records import Example
 from weft.errors import ConfigError
 from weft.metrics.bootstrap import intervals_of
 from weft.metrics.costs import Costs, Urgency, cheapest_answers, cheapest_constant, cost_matrix
@@ -142,9 +145,43 @@ def test_the_cost_stands_beside_the_likeliest_label_and_the_best_constant() -> N
     assert target.measure(golds, predictions(target, likely)).intervals["cost"] == table.rows[0][2:]
 
 
+def test_a_cost_table_takes_the_baselines_that_decided_by_the_same_costs() -> None:
+    table = cost_table({"this model": np.ones(4), "the likeliest": np.ones(4), "always a": np.full(4, 2.0)})
+    assert (table.model, table.others) == ((1.0, 1.0, 1.0), {"always a": 2.0})
+    assert table.beside({}) == table
+    more = table.beside({"TF-IDF": 3.0, "a probe": 0.5})
+    assert more.others == {"always a": 2.0, "TF-IDF": 3.0, "a probe": 0.5}
+    assert list(more.rows[3]) == ["TF-IDF", 3.0, None, None]
+    assert more.note == f"{table.note} TF-IDF and a probe decide by the same costs."
+    assert section_from(json.loads(json.dumps(more.to_dict()))).to_dict() == json.loads(json.dumps(more.to_dict()))
+
+
 def test_the_best_constant_is_by_the_rows_of_training() -> None:
     matrix = cost_matrix(URGENT, TRIAGE)
     assert [cheapest_constant(counts, matrix) for counts in ((100, 1, 1), (9, 9, 1), (5, 1, 2))] == [0, 1, 2]
+
+
+def test_tfidf_decides_by_the_same_costs() -> None:
+    said = {
+        "calm": ("non-urgent",) * 24,
+        "hurry": ("urgent",) * 24,
+        "maybe": ("non-urgent", "non-urgent", "urgent") * 8,
+    }
+    rows = [
+        Example((f"{word} {word} {n % 5}",), label, n) for word, all_ in said.items() for n, label in enumerate(all_)
+    ]
+    rows += [Example((f"so so {n % 5}",), "medium", n) for n in range(24)]
+    asked = [Example((f"{word} {word}",), "non-urgent", n) for n, word in enumerate(said)]
+    dear = {"non-urgent": {"urgent": 20.0}}
+    given = {
+        name: [one.gold for one in fitted(costs).baseline(rows, asked)]
+        for name, costs in (("none", None), ("urgent", URGENT), ("dear", dear))
+    }
+    assert given == {
+        "none": ["non-urgent", "urgent", "non-urgent"],
+        "urgent": ["non-urgent", "urgent", "urgent"],
+        "dear": ["non-urgent", "urgent", "non-urgent"],
+    }
 
 
 # which row to read first
@@ -246,6 +283,15 @@ def test_intervals_are_those_of_rows_drawn_again_and_ranked_anew(ties: bool) -> 
     assert len(drawn) > 190
     lows, highs = np.quantile(drawn, [0.025, 0.975], axis=0)
     np.testing.assert_allclose([one[1:] for one in (*found.recalls.values(), found.needed)], np.stack([lows, highs], 1))
+
+
+@pytest.mark.parametrize(("last", "untold"), [(7, False), (18, True)])
+def test_a_workload_whose_interval_takes_in_half_of_the_rows_is_not_known(last: int, untold: bool) -> None:
+    wanted = [row in (0, 1, 2, last) for row in range(20)]
+    note = workload_table("urgent", [float(-row) for row in range(20)], wanted, "chance").note
+    low, high = (float(end) for end in re.findall(r"interval (\S+) % to (\S+) %", note)[0])
+    assert (high - low > 50) is untold
+    assert note.endswith("these rows cannot tell it: measure on more that are urgent.") is untold
 
 
 def test_a_table_says_how_much_must_be_read_to_see_the_label() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from conftest import RunWeft
 from weft.errors import ConfigError
 from weft.metrics.outcomes.costed import CostedOutcomes
 from weft.metrics.outcomes.file import read_outcomes
-from weft.metrics.sections import DecisionTable
+from weft.metrics.sections import CostTable, DecisionTable
 from weft.model.inputs import read_inputs
 from weft.model.predict import predict_rows
 from weft.model.ranking import highest_first, ranked_rows, row_order
-from weft.reports.record import read_record
+from weft.reports.record import ResultRecord, RunRecord, TaskRecord, read_record
+from weft.reports.summary import verdict
 from weft.training.progress import Callback
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "café", "don't", "1234", "naïve"]
@@ -121,6 +124,48 @@ def test_the_report_shows_cost_and_recall_by_workload(home: Path) -> None:
     page = (home / "model" / "report.html").read_text(encoding="utf-8")
     for words in ("Cost per row", "the likeliest label of each row", "Recall of urgent by workload", "have to be read"):
         assert page.count(words) == 1
+
+
+def test_the_cost_stands_beside_those_of_the_baselines_and_the_summary_says_how(home: Path, run_weft: RunWeft) -> None:
+    task = read_record(home / "model").tasks["urgency"]
+    costs = {name: task.result.baselines[name]["cost"] for name in ("tfidf", "probe")}
+    assert task.costs is not None
+    shown = {str(row[0]): row[1] for row in task.costs.rows}
+    assert (shown["TF-IDF"], shown["frozen encoder + logistic regression"]) == (costs["tfidf"], costs["probe"])
+    page = (home / "model" / "report.html").read_text(encoding="utf-8")
+    assert "With its costs, a row of urgency costs " in page
+    assert "With its costs, a row of fox" not in page
+    assert page.count(">frozen encoder + logistic regression<") == 1
+    _, own, _ = run_weft("evaluate", home / "model", "--task", "urgency")
+    assert f"TF-IDF {costs['tfidf']:.3f}" in " ".join(re.sub("[│┃]", " ", own).split())
+    _, other, _ = run_weft("evaluate", home / "model", "--task", "urgency", "--data", home / "new.jsonl")
+    assert "Cost per row" in other
+    assert "TF-IDF" not in other
+
+
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        (
+            [1.0, 0.8, 1.2],
+            "clearly less than always b (1.500) and TF-IDF (1.300); clearly more than the probe (0.700).",
+        ),
+        ([1.4, 1.3, 1.5], "not clearly different from always b (1.500) and TF-IDF (1.300); clearly more than the"),
+        ([0.2, 0.1, 0.3], "clearly less than always b (1.500), TF-IDF (1.300) and the probe (0.700)."),
+    ],
+)
+def test_a_difference_of_costs_is_clear_where_the_whole_interval_lies_on_one_side(
+    costs: list[float], said: str
+) -> None:
+    table = CostTable(
+        "Cost per row", ("Decision", "Cost", "95 % from", "to"), [["this model", *costs], ["likely", 0, 0, 0]]
+    )
+    table = replace(table, rows=[*table.rows, ["always b", 1.5, 1, 2]]).beside({"TF-IDF": 1.3, "the probe": 0.7})
+    (sentence,) = verdict(RunRecord(tasks={"a": TaskRecord(name="a", sections=(table,), result=ResultRecord(rows=3))}))[
+        1:2
+    ]
+    low, high = costs[1:]
+    assert sentence.startswith(f"With its costs, a row of a costs {costs[0]:.3f} ({low:.3f} to {high:.3f}): {said}")
 
 
 # weft train and weft check

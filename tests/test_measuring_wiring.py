@@ -636,12 +636,13 @@ def first_of_commonest(names: Iterable[str]) -> str:
 def without_encoder(kind: str, train: Sequence[Row], rows: Sequence[Row]) -> list[Any]:
     """The answers of scikit-learn, or of a memory of words."""
     if kind in ("mood", "topic", "same"):
-        model = LogisticRegression(max_iter=1000).fit(*features(kind, train, train), [row[kind] for row in train])
+        model = LogisticRegression(max_iter=1000, class_weight="balanced")
+        model.fit(*features(kind, train, train), [row[kind] for row in train])
         return [{"label": label} for label in model.predict(*features(kind, train, rows))]
     if kind == "things":
         names = sorted({name for row in train for name in row[kind]})
         marks = [
-            LogisticRegression(max_iter=1000)
+            LogisticRegression(max_iter=1000, class_weight="balanced")
             .fit(*features(kind, train, train), [name in row[kind] for row in train])
             .predict(*features(kind, train, rows))
             for name in names

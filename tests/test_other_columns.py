@@ -223,6 +223,42 @@ def test_evaluate_reads_texts_and_answers_in_other_columns(
     assert json.loads(scores.read_text("utf-8")) == {"mood": pytest.approx(expected)}
 
 
+def test_a_model_is_not_measured_against_its_own_answers(
+    run_weft: RunWeft, folder: Path, model: weft.Model, tmp_path: Path
+) -> None:
+    gold, own = tmp_path / "gold.csv", tmp_path / "own.csv"
+    gold.write_text("message,mood\n" + "".join(f"{t},{m}\n" for t, m in zip(TEXTS, GOLD["mood"], strict=True)), "utf-8")
+    assert run_weft("predict", folder, "--task", "mood", "--input", gold, "--output", own)[0] == 0
+    code, _, err = run_weft("evaluate", folder, "--data", own)
+    assert code == 1
+    assert (
+        "the column 'mood' holds answers of a model to the task 'mood', which would be measured against itself" in err
+    )
+    assert "to measure on that: --label mood=input.mood, in Python" in err
+    rows = [{"message": text, "mood": "calm", "input.mood": "angry"} for text in TEXTS]
+    with pytest.raises(DataError, match="measured against itself"):
+        model.evaluate(rows)
+    scores = tmp_path / "scores.json"
+    for asked, expected in ((["--label", "mood=input.mood"], GOLD["mood"]), (["--label", "mood=mood"], None)):
+        code, _, err = run_weft("evaluate", folder, "--task", "mood", "--data", own, "--json", scores, *asked)
+        assert code == 0, err
+        assert "may hold a model's answers" not in err
+        found = json.loads(scores.read_text("utf-8"))["mood"]["accuracy"]
+        given = [one["label"] for one in model.predict(TEXTS, task="mood")]
+        assert found == pytest.approx(sum(a == b for a, b in zip(given, expected or given, strict=True)) / 3)
+
+
+def test_what_may_be_answers_of_a_model_is_measured_with_a_note(
+    run_weft: RunWeft, folder: Path, tickets: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.csv"
+    assert run_weft("predict", folder, "--task", "mood", "--input", tickets, "--output", own)[0] == 0
+    code, _, err = run_weft("evaluate", folder, "--task", "mood", "--data", own)
+    assert code == 0
+    said = "mood: 'mood' may hold a model's answers and no gold: mood_score, truncated and empty stand beside"
+    assert said in " ".join(err.split())
+
+
 def test_a_column_of_answers_belongs_to_one_task(model: weft.Model) -> None:
     with pytest.raises(ConfigError, match="'gold' holds the answers of which task"):
         read_answer_columns(model.network, ["gold"], ["mood", "stars"])

@@ -1,8 +1,10 @@
 """What TF-IDF and a linear model reach without an encoder.
 
 Every function takes training rows and returns a prediction for each row asked for. Where there is nothing to learn from
-(a single class, texts without a word) it answers as the majority or the mean would. scikit-learn is imported inside
-the functions, so that importing this module costs nothing.
+(a single class, texts without a word) it answers as the majority or the mean would. A label weighs as much as any
+other, however rare it is, as it does in heads that are fitted at once: what is compared with these is then no model
+that always gives the commonest label. scikit-learn is imported inside the functions, so that importing this module
+costs nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
-from weft.baselines.majority import majority_label_sets, majority_labels, mean_scores, need_rows
+from weft.baselines.logistic import Chances, classify, shares
+from weft.baselines.majority import majority_label_sets, mean_scores, need_rows
 
 TextPair = tuple[str, str]
 
@@ -19,14 +22,21 @@ LARGEST_VOCABULARY = 50_000  # the most frequent words and word pairs; more cost
 
 
 def tfidf_labels(
-    train_texts: Sequence[str], train_labels: Sequence[str], texts: Sequence[str], seed: int = 0
-) -> list[str]:
-    """The label of each text by logistic regression on TF-IDF of words and word pairs."""
+    train_texts: Sequence[str],
+    train_labels: Sequence[str],
+    texts: Sequence[str],
+    seed: int = 0,
+    calibrated: bool = False,
+) -> list[Chances]:
+    """How likely each label of each text is by logistic regression on TF-IDF of words and word pairs.
+
+    `calibrated` as in `classify`.
+    """
     _same_length(train_texts, train_labels)
     vectors = _vectors(train_texts, texts)
     if vectors is None:
-        return majority_labels(train_labels, len(texts))
-    return _classify(vectors[0], train_labels, vectors[1], seed)
+        return shares(train_labels, len(texts))
+    return classify(vectors[0], train_labels, vectors[1], seed, calibrated)
 
 
 def tfidf_scores(train_texts: Sequence[str], train_scores: Sequence[float], texts: Sequence[str]) -> list[float]:
@@ -50,21 +60,25 @@ def tfidf_label_sets(
     answers: list[list[str]] = [[] for _ in texts]
     for label in sorted(set().union(*sets)):
         marks = ["yes" if label in labels else "no" for labels in sets]
-        for row, mark in zip(answers, _classify(vectors[0], marks, vectors[1], seed), strict=True):
-            if mark == "yes":
+        for row, chances in zip(answers, classify(vectors[0], marks, vectors[1], seed), strict=True):
+            if chances.get("yes", 0.0) > 0.5:
                 row.append(label)
     return answers
 
 
 def tfidf_pair_labels(
-    train_pairs: Sequence[TextPair], train_labels: Sequence[str], pairs: Sequence[TextPair], seed: int = 0
-) -> list[str]:
-    """The label of each pair by logistic regression on `pair_features`."""
+    train_pairs: Sequence[TextPair],
+    train_labels: Sequence[str],
+    pairs: Sequence[TextPair],
+    seed: int = 0,
+    calibrated: bool = False,
+) -> list[Chances]:
+    """How likely each label of each pair is by logistic regression on `pair_features`; as `tfidf_labels`."""
     _same_length(train_pairs, train_labels)
     vectors = _pair_vectors(train_pairs, pairs)
     if vectors is None:
-        return majority_labels(train_labels, len(pairs))
-    return _classify(vectors[0], train_labels, vectors[1], seed)
+        return shares(train_labels, len(pairs))
+    return classify(vectors[0], train_labels, vectors[1], seed, calibrated)
 
 
 def tfidf_pair_scores(
@@ -126,15 +140,6 @@ def _pair_vectors(train_pairs: Sequence[TextPair], pairs: Sequence[TextPair]) ->
         return None
     vectorizer.fit(train_texts)
     return pair_features(train_pairs, vectorizer), pair_features(pairs, vectorizer)
-
-
-def _classify(train_features: Any, train_labels: Sequence[str], features: Any, seed: int) -> list[str]:
-    from sklearn.linear_model import LogisticRegression
-
-    if len(set(train_labels)) == 1:  # scikit-learn refuses to fit a single class
-        return majority_labels(train_labels, features.shape[0])
-    model = LogisticRegression(max_iter=1000, random_state=seed).fit(train_features, list(train_labels))
-    return [str(label) for label in model.predict(features)]
 
 
 def _regress(train_features: Any, train_scores: Sequence[float], features: Any) -> list[float]:

@@ -65,7 +65,7 @@ def find_leaks(target: Target, parts: Mapping[str, Part], texts: Normalised) -> 
 
 def find_leaks_across(tasks: Mapping[str, Mapping[str, Part]], texts: Normalised) -> Iterator[Finding]:
     """Rows to measure on that another task trains the shared encoder on."""
-    for teacher, given in tasks.items():
+    for teacher, given in tasks.items() if len(tasks) > 1 else ():
         rows = given["train"].rows if "train" in given else []
         whole = {texts.key(row) for row in rows}
         single = {text for key in whole for text in key}

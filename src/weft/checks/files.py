@@ -11,11 +11,16 @@ _NO_LABEL = 'blank = "none"'
 MANY_BLANK = 0.1  # share of the rows without any of several labels, from which no label may well be an answer
 
 
-def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterator[Finding]:
-    """Rows that are passed over, repaired or respelled, blanks that are ignored, and a text that is its own answer."""
+def find_answer_in_text(name: str, task: Task) -> Iterator[Finding]:
+    """A text that is its own answer."""
     if task.gold_column() in task.text_columns():
         message = f"column {task.gold_column()!r} is both a text and the answer"
         yield Finding("warning", f"tasks.{name}", message)
+
+
+def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterator[Finding]:
+    """Rows that are passed over, repaired or respelled, blanks that are ignored, and a text that is its own answer."""
+    yield from find_answer_in_text(name, task)
     if files and all(part.complete for part in files.values()):
         seen = {spelling for part in files.values() for spelling in part.respelled}
         for spelling in (spelling for spelling in task.other_spellings() if spelling not in seen):

@@ -30,6 +30,11 @@ class Finding:
         """What was found, and what to do about it."""
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
+    @property
+    def in_one_line(self) -> str:
+        """The same after the key that it is about."""
+        return f"{self.path}: {self.full}"
+
 
 @dataclass(frozen=True)
 class Part(SplitRows):

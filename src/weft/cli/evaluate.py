@@ -60,7 +60,7 @@ def evaluate(
     from weft.data.opening import EncodedFile
     from weft.metrics.sections import ClassTable, DecisionTable
     from weft.model.evaluate import evaluate_data
-    from weft.model.folder import gold_files, learned_from
+    from weft.model.folder import gold_files, learned_from, reported_on
     from weft.model.inputs import choose_tasks
     from weft.model.model import load
     from weft.model.other_columns import read_answer_columns, read_text_columns
@@ -87,19 +87,18 @@ def evaluate(
             span = f"{low:.3f} … {high:.3f}" if low is not None else ""
             table.add_row(name, metric, f"{value:.3f}", span, f"{result.rows:,}")
     output.print(table)
-    for name, result in results.items():
-        for section in result.sections:
+    kinds = {name: network.tasks[name].to_dict()["kind"] for name in results}
+    uncalibrated = [name for name in results if network.targets[name].weighs_uncalibrated]
+    same = [name for name in reported_on(model, data, list(results)) if name not in {*others, *answers}]
+    record = evaluation_record(results, kinds, read_record(model).of_tasks(same) if same else None, uncalibrated)
+    for name, shown in record.tasks.items():
+        for section in shown.shown_sections:
             if isinstance(section, DecisionTable):
                 output.print(*decision_table(name, section), sep="\n")
             if per_label and isinstance(section, ClassTable):
                 output.print(class_table(name, section))
     if json_file:
         _write(json_file, to_json({name: result.measures.scores for name, result in results.items()}))
-    if not (details or page):
-        return
-    kinds = {name: network.tasks[name].to_dict()["kind"] for name in results}
-    uncalibrated = [name for name in results if network.targets[name].weighs_uncalibrated]
-    record = evaluation_record(results, kinds, None if data else read_record(model), uncalibrated)
     if details:
         _write(details, to_json(results_document(record)))
     if page:

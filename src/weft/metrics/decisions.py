@@ -10,13 +10,14 @@ from weft.metrics.bootstrap import intervals_of
 from weft.metrics.classification import Floats
 from weft.metrics.outcomes import unknown
 from weft.metrics.outcomes.means import MeanOutcomes
-from weft.metrics.sections import DecisionTable
+from weft.metrics.sections import CostTable, DecisionTable
 from weft.metrics.workload import SEEN, measure_workload
 
+UNTOLD = 0.5  # the width of an interval, as a share of all rows, from which a workload is not known
 _FROM_TO = ("95 % from", "to")
 
 
-def cost_table(costs: Mapping[str, Floats]) -> DecisionTable:
+def cost_table(costs: Mapping[str, Floats]) -> CostTable:
     """The mean cost per row of several ways to decide, by name, with intervals of the same resamples.
 
     Args:
@@ -27,7 +28,7 @@ def cost_table(costs: Mapping[str, Floats]) -> DecisionTable:
     ends = intervals_of(outcomes, outcomes.metrics)
     lines = [(name, float(outcomes.measure(name)[0]), *ends[name]) for name in costs]
     note = "What an answer costs on average; less is better. A wrong answer that no cost is named for costs 1."
-    return DecisionTable("Cost per row", ("Decision", "Cost", *_FROM_TO), lines, note)
+    return CostTable("Cost per row", ("Decision", "Cost", *_FROM_TO), lines, note)
 
 
 def workload_table(label: str, ranks: Sequence[float], wanted: Sequence[bool], ranked_by: str) -> DecisionTable:
@@ -44,9 +45,12 @@ def workload_table(label: str, ranks: Sequence[float], wanted: Sequence[bool], r
         return DecisionTable(heading, columns, (), f"None of the {len(wanted):,} rows is {label}.")
     found = measure_workload(ranks, wanted)
     share, low, high = (f"{100 * end:.1f} %" for end in found.needed)
+    wide = found.needed[2] - found.needed[1] > UNTOLD
+    doubt = f" With so wide an interval, these rows cannot tell it: measure on more that are {label}." if wide else ""
     note = (
         f"Rows are read by their {ranked_by}, the highest first. To see {100 * SEEN:g} % of the {sum(wanted):,} rows "
         f"that are {label}, {share} of all {len(wanted):,} have to be read (95 % interval {low} to {high})."
+        f"{doubt}"
     )
     lines = [(f"{100 * share:g} %", *estimate) for share, estimate in found.recalls.items()]
     return DecisionTable(heading, columns, lines, note)

@@ -6,6 +6,7 @@
     Table            anything else: a heading, columns, rows of words and numbers
     WrongRows        a table whose rows begin with the line of a row of the data
     DecisionTable    a table of what decisions cost or find, which `weft evaluate` shows too
+    CostTable        the one of what they cost, to which those of baselines can be added
 
 `FittedTarget.report_sections` returns some of these.
 """
@@ -129,6 +130,34 @@ class DecisionTable(TableSection):
     kind: ClassVar[str] = "decisions"
 
 
+@dataclass(frozen=True)
+class CostTable(DecisionTable):
+    """What a row costs by several ways to decide: the model, its likeliest labels, then what it has to beat.
+
+    A line is the way, the mean cost, and the ends of its interval, where there is one. The third is one label for all.
+    """
+
+    kind: ClassVar[str] = "costs"
+
+    @property
+    def model(self) -> tuple[float, float, float]:
+        """The model's mean cost, and the ends of its interval."""
+        cost, low, high = (float(cell) for cell in self.rows[0][1:] if cell is not None)
+        return cost, low, high
+
+    @property
+    def others(self) -> dict[str, float]:
+        """The mean costs that the model has to beat."""
+        return {str(name): float(cost) for name, cost, *_ in self.rows[2:] if cost is not None}
+
+    def beside(self, costs: Mapping[str, float]) -> CostTable:
+        """The same with a line for each of some baselines, of which only the mean is known."""
+        if not costs:
+            return self
+        note = f"{self.note} {' and '.join(costs)} decide{'s' * (len(costs) == 1)} by the same costs."
+        return replace(self, rows=[*self.rows, *((name, cost, None, None) for name, cost in costs.items())], note=note)
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -145,7 +174,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 _KINDS: dict[str, type[Section]] = {
     section.kind: section
-    for section in (ClassTable, ConfusionMatrix, Calibration, DecisionTable, TableSection, WrongRows)
+    for section in (ClassTable, ConfusionMatrix, Calibration, CostTable, DecisionTable, TableSection, WrongRows)
 }
 
 

@@ -113,15 +113,29 @@ def gold_files(folder: Path, tasks: Sequence[str]) -> dict[str, EncodedFile]:
 
 def learned_from(folder: Path, file: Path, tasks: Sequence[str]) -> list[str]:
     """The tasks of a model folder that learned from this very file, as far as it says what it was trained on."""
-    if not (folder / REPORT).exists() or not file.exists():
-        return []
+    named = _files_of(folder, tasks, ("train",)) if file.exists() else {}
+    return [name for name, files in named.items() if any(map(file.samefile, files))]
+
+
+def reported_on(folder: Path, file: Path | None, tasks: Sequence[str]) -> list[str]:
+    """The tasks whose report is about the rows of this very file and of no other; without a file, all of them."""
+    if file is None:
+        return list(tasks)
+    named = _files_of(folder, tasks, ("test", "dev")) if file.exists() else {}
+    return [name for name, files in named.items() if len(files) == 1 and file.samefile(files[0])]
+
+
+def _files_of(folder: Path, tasks: Sequence[str], splits: Sequence[str]) -> dict[str, list[Path]]:
+    """The files of the first of these splits that each task names and that are still there, where the folder says."""
+    if not (folder / REPORT).exists():
+        return {}
     report = read_json(folder / REPORT)
     try:
         data, described = Path(report["data"]), tomllib.loads(report["config"])["tasks"]
-        named = {name: described[name].get("train") for name in tasks}
-        return [name for name, files in named.items() if any(map(file.samefile, _existing(data, files)))]
+        named = {name: next(filter(None, map(described[name].get, splits)), None) for name in tasks}
     except (KeyError, TypeError, ValueError, AttributeError):
-        return []
+        return {}
+    return {name: _existing(data, files) for name, files in named.items()}
 
 
 def _existing(data: Path, named: Any) -> list[Path]:

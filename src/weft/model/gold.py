@@ -17,7 +17,7 @@ from weft.data.records import Example
 from weft.data.redact import nearest_name
 from weft.data.tables import RowSource, open_rows
 from weft.errors import DataError
-from weft.model.inputs import Lack, OtherColumns, all_of, choose_columns, first_row, left_out, with_columns
+from weft.model.inputs import FLAGS, Lack, OtherColumns, all_of, choose_columns, first_row, left_out, with_columns
 from weft.tasks import Task
 from weft.tasks.base.examples import read_example
 
@@ -30,6 +30,7 @@ class GoldRows:
     problems: list[Lack] = field(default_factory=list)
     columns: dict[str, None] = field(default_factory=dict)  # of all rows, in order
     naming: Naming = "keys"  # who names them
+    notes: list[str] = field(default_factory=list)  # about tasks that are served all the same
 
 
 def read_gold(
@@ -59,7 +60,7 @@ def read_gold(
     for name, format in raw.items():
         _read_raw(name, format, tasks[name], data, corpora, gold)
     unserved = (gold.problems, gold.columns, tasks, source)
-    notes = left_out(*unserved, refuse=all_needed or not gold.examples, naming=gold.naming)
+    notes = gold.notes + left_out(*unserved, refuse=all_needed or not gold.examples, naming=gold.naming)
     return {name: gold.examples[name] for name in tasks if name in gold.examples}, notes
 
 
@@ -79,6 +80,10 @@ def _read_labelled(
     """The examples of all tasks, from one pass over the rows."""
     first, rows = first_row(rows, source)
     able, problems = choose_columns(first, tasks, others)
+    asked = {name: tasks[name].gold_column(first.columns) for name in able if name not in answers}
+    own = [_own_answers(name, column) for name, column in asked.items() if f"input.{column}" in first.columns]
+    if own:
+        return GoldRows(problems=own, columns=dict.fromkeys(first.columns), naming=first.naming)
     examples: dict[str, list[Example]] = {name: [] for name in able}
     columns: dict[str, None] = dict.fromkeys(first.columns)
     faults: dict[str, None] = {}
@@ -99,7 +104,12 @@ def _read_labelled(
         for name in able
         if not examples[name]
     ]
-    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.naming)
+    notes = [
+        f"{name}: {column!r} may hold a model's answers and no gold: {column}_score, {' and '.join(FLAGS)} stand beside"
+        for name, column in asked.items()
+        if examples[name] and columns.keys() >= {column, f"{column}_score", *FLAGS}
+    ]
+    return GoldRows({name: found for name, found in examples.items() if found}, problems, columns, first.naming, notes)
 
 
 def _read_row(task: Task, row: Row, source: Path) -> list[Example]:
@@ -108,6 +118,18 @@ def _read_row(task: Task, row: Row, source: Path) -> list[Example]:
         return []
     example = read_example(task, row, source)
     return [] if example is None else [example]
+
+
+def _own_answers(name: str, column: str) -> Lack:
+    """A column that `weft predict` wrote over gold, which it kept as `input.COLUMN`."""
+    gold = f"input.{column}"
+    return Lack(
+        f"the column {column!r} holds answers of a model to the task {name!r}, which would be measured against itself;"
+        f" what stood there before is in {gold!r}",
+        f'to measure on that: --label {name}={gold}, in Python label={{"{name}": "{gold}"}}; if {column!r} is gold all'
+        f" the same: --label {name}={column}",
+        asked=True,
+    )
 
 
 def _no_answers(name: str, column: str, columns: Mapping[str, None], asked: bool) -> Lack:

@@ -35,7 +35,7 @@ class Lack:
 
     message: str
     remedy: str = ""
-    asked: bool = False  # whether the column that it lacks was named by whoever brings the rows
+    asked: bool = False  # an error in any case: the column was named by whoever brings the rows, or holds no gold
 
 
 @dataclass(frozen=True)

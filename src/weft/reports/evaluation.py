@@ -52,6 +52,7 @@ def _task_record(
         calibrated=trained is not None and trained.calibrated,
         uncalibrated_costs=uncalibrated_costs,
         chose_weights=trained is None or trained.chose_weights,
+        too_good=trained.too_good if same and trained is not None else (),
         result=measured,
         sections=result.sections,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from weft.errors import CheckpointError
-from weft.metrics.sections import Section, section_from
+from weft.metrics.sections import CostTable, Section, section_from
 from weft.reports.version1 import sections_from
 
 VERSION = 2  # of the layout of report.json
@@ -109,6 +109,7 @@ class TaskRecord(RecordPart):
     calibrated: bool = False  # whether temperature and thresholds were fitted, to dev rows
     uncalibrated_costs: bool = False  # whether it decides by costs all the same
     chose_weights: bool = True  # whether its dev rows had a say in which weights were taken
+    too_good: tuple[str, ...] = ()  # why its figures may look better than it is, as `weft check` says it
     sections: tuple[SectionRecord, ...] = ()  # what the task's kind shows of it
     samples: tuple[AnnotatedText, ...] = ()  # texts of users, only where the config asks for them
 
@@ -175,6 +176,19 @@ class TaskRecord(RecordPart):
         """The linear model on the encoder's states: a penalised one of labels, or of numbers."""
         numbers = "pearson" in self.result.baselines.get("probe", {})
         return f"Frozen encoder + {'ridge' if numbers else 'logistic'} regression"
+
+    @property
+    def costs(self) -> CostTable | None:
+        """What its decisions cost, where it has costs, also those of baselines that decided by them."""
+        own = next((section for section in self.sections if isinstance(section, CostTable)), None)
+        names = {self.baseline_key: self.baseline_name, "probe": self.probe_name.lower()}
+        known = {name: self.result.baselines.get(key, {}).get("cost") for key, name in names.items()}
+        return own and own.beside({name: cost for name, cost in known.items() if cost is not None})
+
+    @property
+    def shown_sections(self) -> list[Section]:
+        """The sections as they are shown: the one of costs with those of baselines."""
+        return [(self.costs or section) if isinstance(section, CostTable) else section for section in self.sections]
 
     @property
     def gain(self) -> float | None:
@@ -292,6 +306,10 @@ class RunRecord(RecordPart):
             faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5])
             raise CheckpointError(f"{source} cannot be read: {faults}") from None
         return record._from_version_1() if version == 1 else record
+
+    def of_tasks(self, names: Collection[str]) -> RunRecord:
+        """The record without the other tasks."""
+        return self.model_copy(update={"tasks": {name: task for name, task in self.tasks.items() if name in names}})
 
     def _from_version_1(self) -> RunRecord:
         """Version 1 counted a row each time it was learned from and called that `rows`."""

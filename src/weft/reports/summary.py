@@ -20,7 +20,15 @@ def verdict(record: RunRecord) -> list[str]:
     tasks = list(record.tasks.values())
     if not tasks:
         return ["No task was measured."]
-    return [*_summary(tasks), *_perplexities(tasks), *_by_words(tasks), *_cautions(tasks), *_advice(record)]
+    return [
+        *_summary(tasks),
+        *_too_good(tasks),
+        *_costs(tasks),
+        *_perplexities(tasks),
+        *_by_words(tasks),
+        *_cautions(tasks),
+        *_advice(record),
+    ]
 
 
 def baseline_names(tasks: Iterable[TaskRecord]) -> str:
@@ -75,6 +83,30 @@ def _clause(standing: Standing, names: Sequence[str], baseline: str) -> str:
         "unknown": f"{_verb(names, 'was', 'were')} not compared with {baseline}",
     }
     return f"{listed(names)} {words[standing]}"
+
+
+def _too_good(tasks: Iterable[TaskRecord]) -> list[str]:
+    """What makes all of the other sentences doubtful."""
+    return [f"{task.name} may look better than it is: {why}." for task in tasks for why in task.too_good]
+
+
+def _costs(tasks: Iterable[TaskRecord]) -> list[str]:
+    """How what a task's decisions cost compares with what it has to beat: as for scores, by the whole interval."""
+    sentences = []
+    for name, table in ((task.name, task.costs) for task in tasks):
+        if table is None:
+            continue
+        cost, low, high = table.model
+        others = [(f"{other} ({number(its)})", its) for other, its in table.others.items()]
+        groups = {
+            "clearly less than": [other for other, its in others if high < its],
+            "not clearly different from": [other for other, its in others if low <= its <= high],
+            "clearly more than": [other for other, its in others if its < low],
+        }
+        clauses = "; ".join(f"{words} {listed(group)}" for words, group in groups.items() if group)
+        ends = interval_in_words((low, high))
+        sentences.append(f"With its costs, a row of {name} costs {number(cost)} ({ends}): {clauses}.")
+    return sentences
 
 
 def _perplexities(tasks: Iterable[TaskRecord]) -> list[str]:

@@ -10,6 +10,7 @@ from weft.metrics.sections import (
     Cell,
     ClassTable,
     ConfusionMatrix,
+    CostTable,
     DecisionTable,
     TableSection,
     WrongRows,
@@ -36,7 +37,7 @@ def task_section(index: int, task: TaskRecord) -> str:
     about = f"{kind}; rows: {sizes}" if sizes else kind
     looks = looks_of_task(task)
     blocks = [f'<div class="grow">{_metrics(task)}</div>']
-    ordered = sorted(task.sections, key=lambda section: list(_DRAWN_BY).index(section.kind))
+    ordered = sorted(task.shown_sections, key=lambda section: list(_DRAWN_BY).index(section.kind))
     blocks += [draw(task, section, looks) for section in ordered for draw in _DRAWN_BY[section.kind]]
     return (
         f'<section id="task-{index}">\n<h2>{breakable(task.name)}</h2>\n<p class="note">{clean(about)}</p>\n'
@@ -174,6 +175,7 @@ _DRAWN_BY: dict[str, tuple[_Draw, ...]] = {
     Calibration.kind: (_calibration,),
     ConfusionMatrix.kind: (_confusion, _most_confused),
     ClassTable.kind: (_classes,),
+    CostTable.kind: (_any_table,),
     DecisionTable.kind: (_any_table,),
     TableSection.kind: (_any_table,),
     WrongRows.kind: (_any_table,),

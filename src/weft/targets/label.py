@@ -201,12 +201,15 @@ class FittedLabel(FittedRowTarget):
         return [LabelPrediction(label) for label in majority_labels([str(row.gold) for row in train], len(rows))]
 
     def baseline(self, train: Sequence[Example], rows: Sequence[Example]) -> list[Prediction]:
-        golds = [str(row.gold) for row in train]
+        golds, weighs = [str(row.gold) for row in train], self.costs is not None
         if len(train[0].texts) == 2:
-            labels = tfidf_pair_labels(text_pairs(train), golds, text_pairs(rows))
+            chances = tfidf_pair_labels(text_pairs(train), golds, text_pairs(rows), calibrated=weighs)
         else:
-            labels = tfidf_labels([row.texts[0] for row in train], golds, [row.texts[0] for row in rows])
-        return [LabelPrediction(label) for label in labels]
+            texts = [row.texts[0] for row in train], golds, [row.texts[0] for row in rows]
+            chances = tfidf_labels(*texts, calibrated=weighs)
+        likely = np.array([[row.get(label, 0.0) for label in self.labels] for row in chances])
+        best = likely.argmax(1) if self.costs is None else cheapest_answers(likely, self.costs)
+        return [LabelPrediction(self.labels[index]) for index in best.tolist()]
 
     def label_loss(self, scores: Tensor) -> Tensor:
         gold = torch.arange(len(self.labels), device=scores.device)

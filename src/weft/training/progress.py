@@ -30,6 +30,10 @@ class Callback:
     def note(self, text: str) -> None:
         """A sentence worth reading."""
 
+    def warn(self, text: str) -> None:
+        """A sentence that must not be missed: why figures may look better than the model is."""
+        self.note(f"warning: {text}")
+
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], None]]:
         """Raw text is tokenized; what is yielded is told how many bytes are done."""
@@ -63,6 +67,9 @@ class ProgressCallback(Callback):
 
     def note(self, text: str) -> None:
         self.console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        self.console.print(f"[yellow]warning: {escape(text)}[/]", soft_wrap=True)
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], None]]:

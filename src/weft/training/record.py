@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +38,7 @@ class RunFacts:
     trained_parameters: int
     config: str  # as it was written down
     reasons: tuple[str, ...] = ()  # why it learned as it did, where a preset chose
+    too_good: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by task, why figures may look so
 
     def record(self, state: TrainingState, results: Mapping[str, TaskResult], network: Network) -> RunRecord:
         """Everything a report shows, without any text of the users' but for those the config asks for."""
@@ -86,6 +87,7 @@ class RunFacts:
             calibrated=network.targets[name].calibratable and bool(splits.dev),
             uncalibrated_costs=network.targets[name].weighs_uncalibrated,
             chose_weights=self._chose(name, state),
+            too_good=self.too_good.get(name, ()),
             result=ResultRecord.model_validate(result.to_dict()),
             sections=tuple(section.with_texts(texts, asked) for section in result.sections),
             samples=tuple(self._samples(network, name)),

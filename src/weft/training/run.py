@@ -15,6 +15,7 @@ import torch
 
 from weft.checkpoints.masked_head import write_masked_model
 from weft.checks.tokens import cut_notes
+from weft.checks.too_good import find_too_good
 from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
@@ -169,6 +170,10 @@ class Run:
             self.reasons = prepared.reasons
             for note in (*self.reasons, *cut_notes(prepared)):
                 callback.note(note)
+            found = find_too_good(prepared)
+            self.too_good = {name: tuple(one.in_one_line for one in findings) for name, findings in found.items()}
+            for warning in (one for warnings in self.too_good.values() for one in warnings):
+                callback.warn(warning)
             self.rows = {name: prepared.rows.by_origin(name) for name in prepared.rows.parts}
             self.label_names = {  # by the whole files, so that runs that learn from other rows of these say the same
                 name: hidden_names(experiment.tasks[name].target().fit([row.gold for row in splits["train"].rows]))
@@ -253,7 +258,9 @@ class Run:
         results = self._measure(network, scored)
         learned = count_trainable(self.network, self.experiment.trained_layers, self.experiment.learned)
         config = tomli_w.dumps(self.experiment.to_dict())
-        facts = RunFacts(self.experiment, self.base, self.data, self.hardware, learned, config, self.reasons)
+        facts = RunFacts(
+            self.experiment, self.base, self.data, self.hardware, learned, config, self.reasons, self.too_good
+        )
         record = facts.record(state, results, network)
         save_network(network, self.folder)
         self._write_for_others(network)
