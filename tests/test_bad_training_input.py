@@ -97,8 +97,8 @@ def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) ->
         ("inf", "finite"),
         ("five", "must be a number, but this is a text without a digit"),
         (
-            '"1,5"',
-            "must be a number; a decimal comma is not read",
+            '"1,500"',
+            "must be a number; with three digits behind it a comma may be decimal or part thousands",
         ),
     ],
 )
@@ -124,6 +124,16 @@ def test_what_stands_in_place_of_a_score_is_described_and_not_shown(run: Run, sc
     assert code == 1
     assert f"a score must be a number{message}" in err
     assert score not in err
+
+
+def test_many_scores_whose_comma_says_two_things_are_told_of_the_comma_whatever_their_number(run: Run) -> None:
+    scores = "".join(f'a {i},b {i},"{i + 1},{500 + i}"\n' for i in range(40))
+    code, err = run('kind = "similarity"', files={"train.csv": f"sentence1,sentence2,score\n{scores}"})
+    assert code == 1
+    assert "a score must be a number; with three digits behind it a comma may be decimal" in err
+    assert "(21 rows or more)" in err
+    assert "right column?" not in err
+    assert "500" not in err.replace("1,5000", "")
 
 
 def test_a_column_without_any_answer_is_told_what_to_do(run: Run) -> None:

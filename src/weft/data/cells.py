@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
 from weft.data.formats import Row, no_column
 from weft.data.unicode import holds_half_character
 from weft.errors import CellError, DataError
-
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-
-
-def has_decimal_comma(cell: Any) -> bool:
-    """Whether a cell is a fraction as spreadsheets write it in many languages: `1,5`."""
-    return isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) is not None
 
 
 def is_blank(cell: Any) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data.columns import Header, check_header, flatten
+from weft.data.numbers import with_decimal_comma
 from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
@@ -195,8 +196,8 @@ def _write(
         writer = csv.DictWriter(file, list(columns), delimiter=separator, restval="")
         if columns:
             writer.writeheader()
-        writer.writerows(map(_with_decimal_comma if decimal_comma else dict, map(json.loads, waiting)))
+        writer.writerows(map(_with_decimal_commas if decimal_comma else dict, map(json.loads, waiting)))
 
 
-def _with_decimal_comma(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: str(cell).replace(".", ",") if isinstance(cell, float) else cell for name, cell in row.items()}
+def _with_decimal_commas(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: with_decimal_comma(cell) if isinstance(cell, float) else cell for name, cell in row.items()}

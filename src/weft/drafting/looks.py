@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from weft.data.annotations import SPAN_FORM
-from weft.data.cells import has_decimal_comma
 from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_id, words_of
 
@@ -18,6 +17,7 @@ Role = Literal["text", "label", "labels", "number", "words", "spans", "relations
 SEPARATORS = ("|", ";", ",")
 LONGEST_LABEL = 100  # characters; `weft check` takes longer ones for texts
 MANY = 20  # different whole numbers from which they are an amount, not a grade
+UNCLEAR_COMMAS = "numbers whose comma may be decimal or part thousands (1,500); save them with a point"
 _FEW = 5  # different values that are labels though hardly any repeats
 _ENOUGH = 20  # rows from which values that never repeat are no labels
 _LABEL_WORDS = 6
@@ -50,8 +50,8 @@ def look_of(column: SampledColumn) -> Appearance:
         return Appearance("idle", "an id, by its name")
     if column.different == 1:
         return Appearance("idle", "the same in every row")
-    if _has_decimal_commas(column):
-        return Appearance("idle", "numbers with a decimal comma, which are not read; save them with a point")
+    if column.decimal_commas and column.numbers is None:
+        return Appearance("idle", UNCLEAR_COMMAS)
     if _is_json(column):
         return Appearance("idle", "lists written as JSON in a cell; as lists, weft reads them from .jsonl or .parquet")
     return _look_of_values(column)
@@ -110,13 +110,6 @@ def _counts_up(numbers: list[float]) -> bool:
 def _is_json(column: SampledColumn) -> bool:
     """Whether the cells are texts that spell lists or objects."""
     return all(isinstance(cell, str) and cell.strip()[:1] in ("[", "{") and _parses(cell) for cell in column.filled)
-
-
-def _has_decimal_commas(column: SampledColumn) -> bool:
-    """Whether the cells are numbers, and at least half of them fractions with a comma; of labels, some are three."""
-    fractions = sum(map(has_decimal_comma, column.filled))
-    numbers = sum(isinstance(cell, str) and cell.strip().lstrip("+-").isdecimal() for cell in column.filled)
-    return 2 * fractions >= len(column.filled) == fractions + numbers
 
 
 def _parses(cell: str) -> bool:

@@ -103,7 +103,7 @@ class Target(ABC):
         return False
 
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
-        """The cell with everything mended that can be, and how often what was; only where the options ask for it."""
+        """The cell with all mended that the options ask to mend, and what is to be said of how it is read."""
         return cell, Counter()
 
     def answer(self, cell: Any, input: Input, column: str, line: int) -> Example | None:

@@ -298,9 +298,11 @@ class _Reader:
         return f"; {shown_columns(columns, known, self.naming)}"
 
     def _wrong_answers(self, part: SplitRows) -> list[str]:
-        shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
         ordered = sorted(self.wrong.items(), key=lambda item: -len(item[1]))
-        messages = [_describe(part, *problem) for problem in ordered[:shown]]
+        told = len(ordered) <= SHOWN and not self.target.labels  # numbers that are wrong for a few reasons
+        shown = 0 if (self.hopeless and not told) or self.column in self.task.text_columns() else SHOWN
+        unread = " or more" if self.hopeless else ""
+        messages = [_describe(part, *problem, more=unread) for problem in ordered[:shown]]
         rest = [line for _, rows in ordered[shown:] for line, _ in rows]
         if rest:
             more = f"… and {len(ordered) - shown} more kinds of wrong answer ({count_rows(rest)})"
@@ -311,8 +313,8 @@ class _Reader:
         return messages
 
 
-def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[int, str]]) -> str:
+def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[int, str]], more: str = "") -> str:
     """A problem of some rows; of a single one in its own words, which say the place in the row."""
     (column, general), (_, exact) = problem, rows[0]
-    message = f"{general} ({count_rows(rows)})" if len(rows) > 1 else exact
+    message = f"{general} ({count_rows(rows)}{more})" if len(rows) > 1 else exact
     return part.locate(message, [line for line, _ in rows], column)

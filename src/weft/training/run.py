@@ -197,7 +197,7 @@ class Run:
                 continue
             repairs = Counter(repair for part in vars(splits).values() for row in part for repair in row.repairs)
             for said, count in repairs.items():
-                self.callback.note(f"{name}: {count:,} {said} (repair)")
+                self.callback.note(f"{name}: {count:,} {said}")
         if note := uncalibrated_note(self.network):
             self.callback.note(note)
         self.probes = self._probe() if self.experiment.training.baselines else {}

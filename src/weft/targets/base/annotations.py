@@ -91,7 +91,9 @@ class SpanTarget(AnnotationTarget):
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         if not self.repairs:
             return cell, Counter()
-        return repair_tags(cell) if column == self.tags_column else repair_spans(cell, input, flat=self.flat)
+        tagged = column == self.tags_column
+        cell, done = repair_tags(cell) if tagged else repair_spans(cell, input, flat=self.flat)
+        return cell, Counter({f"{what} (repair)": count for what, count in done.items()})
 
     def find_problems(
         self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]
