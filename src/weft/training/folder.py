@@ -20,7 +20,7 @@ from weft.checkpoints.hf import read_json
 from weft.checkpoints.source import running_folder
 from weft.checkpoints.state import STATE, read_document, remove_state
 from weft.config.experiment import Experiment
-from weft.data.atomic import write_atomically
+from weft.data.atomic import refuse_existing, write_atomically
 from weft.errors import ConfigError, WeftError
 from weft.training.lock import locked
 
@@ -104,9 +104,7 @@ class RunFolder:
             shutil.rmtree(self.path)
 
     def _check_target(self) -> None:
-        if self.target.exists():
-            remedy = "name another with --output (in Python, output=…), or remove it"
-            raise ConfigError(f"the output {self.target} exists already; {remedy}")
+        refuse_existing(self.target, "name another with --output (in Python, output=…)")
 
     def _remove_beginning(self) -> None:
         """Remove what a run leaves that was killed before its first state; refuse where there is more than that."""
