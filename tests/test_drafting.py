@@ -504,7 +504,8 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
         "body\nsecret words one\nsecret words two\n": "one column",
         "text,label\nsecret words here,\nsecret words there,\n": "no column looks like an answer",
         "text,label\nsecret words of one row,calm\n": "a single row",
-        "message\turgency\nsecret words\tcalm\n": "tabs",
+        "message\turgency\nsecret words\tcalm\n": "a single row",
+        "message|urgency\nsecret words|calm\n": "a single row",
         "message;urgency\nsecret, words;calm\n": "a single row",
         "text,text\na,b\n": "one name",
     }.items():
@@ -512,6 +513,8 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
         message = refused(path)
         assert words in message, content
         assert str(path) in message
+    (named := tmp_path / "m.tsv").write_text("message,urgency\nsecret words,calm\n")
+    assert "seems to have commas between its columns, but .tsv has tabs; name it .csv" in refused(named)
     path.write_bytes("text,label\ncafé,a\n".encode("latin-1"))
     assert "is not UTF-8" in refused(path)
     assert "no such file" in refused(tmp_path / "lost.csv")

@@ -139,6 +139,20 @@ def test_semicolons_separate_where_the_header_has_them_and_no_comma(tmp_path: Pa
     assert [row.line for row in found] == [2 + skipped, 3 + skipped]
 
 
+@pytest.mark.parametrize("mark", ["\t", "|", ";"])
+@pytest.mark.parametrize("limit", [100, 3])
+def test_other_marks_separate_where_the_header_has_them_and_no_comma(tmp_path: Path, mark: str, limit: int) -> None:
+    other = ";" if mark == "|" else "|"
+    (tmp_path / "in.csv").write_text(f'a{mark}text\n1{mark}"2{mark}3"\n{other}{mark}d,e\n', encoding="utf-8")
+    before = csv.field_size_limit(limit)
+    try:
+        assert rows_of(tmp_path / "in.csv") == [{"a": "1", "text": f"2{mark}3"}, {"a": other, "text": "d,e"}]
+    finally:
+        csv.field_size_limit(before)
+    (tmp_path / "in.csv").write_text("text;late|early\nfox;1\n", encoding="utf-8")
+    assert rows_of(tmp_path / "in.csv") == [{"text": "fox", "late|early": "1"}]
+
+
 def test_commas_separate_wherever_the_header_has_one(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("a;b,text\n1;2,3\n", encoding="utf-8")
     assert rows_of(tmp_path / "in.csv") == [{"a;b": "1;2", "text": "3"}]

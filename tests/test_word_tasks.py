@@ -338,6 +338,22 @@ BROKEN: list[tuple[Row, list[Span]]] = [
 ]
 
 
+@pytest.mark.parametrize("repair", [False, True])
+def test_spans_without_a_label_beside_others_with_one_are_named_by_line(tmp_path: Path, repair: bool) -> None:
+    cells = [[[0, 3, "wild"]], [[0, 3]], [[0, 3, "tame"], {"start": 4, "end": 7}], [], [[0, 3, "wild"]]]
+    mixed = write(tmp_path / "mixed.jsonl", [{"text": "the fox", "spans": cell} for cell in cells])
+    with pytest.raises(DataError, match="lines 2, 3, column 'spans': spans without a label, where others of this col"):
+        read_examples(parse(Task, {**DOG, "repair": repair}), mixed)
+    bare = write(
+        tmp_path / "bare.jsonl", [{"text": "the fox", "spans": cell} for cell in ([[0, 3]], [], [[4, 7, None]])]
+    )
+    assert [row.gold for row in read_examples(parse(Task, {**DOG, "repair": repair}), bare)] == [
+        ((0, 3, "span"),),
+        (),
+        ((4, 7, "span"),),
+    ]
+
+
 @pytest.mark.parametrize("task", [FOX, FLAT], ids=["tagging", "flat spans"])
 def test_repair_mends_and_counts(task: dict[str, Any], tmp_path: Path) -> None:
     rows = [row for row, _ in BROKEN]

@@ -39,6 +39,17 @@ def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     return tuple(sorted(dict.fromkeys(list_spans(cell, input)), key=_in_order))
 
 
+def are_named(cell: Any) -> set[bool]:
+    """Whether spans of a cell have labels of their own: of some this may hold, and of others not."""
+    named = set()
+    for entry in cell if isinstance(cell, list | tuple) else ():
+        if isinstance(entry, dict):
+            named.add(entry.get("label") is not None)
+        elif isinstance(entry, list | tuple):
+            named.add(len(entry) > 2 and entry[2] is not None)
+    return named
+
+
 def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """The same, as they are listed."""
     if not isinstance(cell, list | tuple):

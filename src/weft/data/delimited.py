@@ -21,15 +21,17 @@ Cells = tuple[int, dict[str, Any]]  # the line a row begins on, and its columns
 Excel = Literal["comma", "semicolon"]
 
 _LINE_END = re.compile(r"[\r\n]*")
-_UNQUOTED = {separator: re.compile(rf"[^{separator}\r\n]*") for separator in ",;\t"}
+_OTHERS = ("\t", ";", "|")  # that separate where a header has them and no comma, the surest first
+_UNQUOTED = {separator: re.compile(rf"[^{separator}\r\n]*") for separator in (",", *_OTHERS)}
 _QUOTED = re.compile(r'"[^"]*"?')
-_SAID = re.compile(r"sep=([,;\t])[\r\n]*")  # how Excel lets a file say what separates
+_SAID = re.compile(r"sep=([,;\t|])[\r\n]*")  # how Excel lets a file say what separates
 
 
 def read_csv(path: Path, encoding: str = UTF8) -> Iterator[Cells]:
     """The rows of a CSV file with the lines they begin on; fields may be of any length.
 
-    Semicolons separate where the header holds such and no comma, as Excel writes where numbers have a decimal comma.
+    Semicolons separate where the header holds such and no comma, as Excel writes where numbers have a decimal comma;
+    so do tabs, and bars as databases write them.
     """
     return _under_header(_csv_records(path, encoding), path, "put a field with separators or quotes into quotes")
 
@@ -125,7 +127,8 @@ def _separated(lines: Iterator[tuple[int, str]]) -> tuple[Iterator[tuple[int, st
     if said := _SAID.fullmatch(first[1]):
         return lines, 2, said[1]
     names = _QUOTED.sub("", first[1])
-    return chain([first], lines), 1, ";" if ";" in names and "," not in names else ","
+    found = [separator for separator in _OTHERS if separator in names]
+    return chain([first], lines), 1, found[0] if found and "," not in names else ","
 
 
 def _long_record(lines: Iterator[str], separator: str, path: Path, begins: int) -> list[str]:

@@ -30,6 +30,9 @@ Opened = EncodedFile | RowFiles | RowsInMemory
 
 SHOWN = 5  # lines, labels and problems named one by one before the rest are only counted
 UNLIKELY = 20  # different wrong answers after which they are taken for another column, neither read on nor named
+_UNNAMED = (
+    "spans without a label, where others of this column have one; label them too, or leave labels out of all spans"
+)
 _Problems = defaultdict[tuple[str, str], list[tuple[int, str]]]  # by column and message: lines, and what each says
 
 
@@ -186,6 +189,7 @@ class _Reader:
         self.problems: _Problems = defaultdict(list)  # of texts
         self.wrong: _Problems = defaultdict(list)  # answers
         self.refused: dict[str, str] = {}  # the message about each wrong answer
+        self.named: dict[bool, list[int]] = {True: [], False: []}  # lines of spans with labels, and of some without
         self.repairs: Counter[str] = Counter()
         self.respelled: Counter[str] = Counter()
 
@@ -213,6 +217,8 @@ class _Reader:
         example = self._read_gold(cell, input, row.line)
         if example is not None and input is not None:
             self.repairs.update(example.repairs)
+            for named in self.target.are_named(cell, self.column):
+                self.named[named].append(row.line)
             self.rows.append(example)
 
     def _read_input(self, row: Row, column: str) -> Input | None:
@@ -285,6 +291,8 @@ class _Reader:
             messages.append(part.locate(message, () if everywhere else lines))
         messages += [_describe(part, *problem) for problem in self.problems.items()]
         messages += self._wrong_answers(part)
+        if all(self.named.values()):
+            messages.append(part.locate(_UNNAMED, self.named[False], self.column))
         if not (self.rows or self.absent or self.problems or self.wrong):
             empty = f"holds no row with an answer in the column {self.column!r}" if self.total else NO_ROWS
             empty += "; fill it in, or name the column that has the answers" if self.column in self.columns else ""

@@ -95,6 +95,7 @@ def train_one_of_many(
     shared: Shared | None = None,
     fold: Fold | None = None,
     resumable: bool = True,
+    resume_with: str | None = None,
 ) -> Model:
     """As `train`, with what only matters where many runs are compared.
 
@@ -102,6 +103,7 @@ def train_one_of_many(
         shared: what many runs of this process load, read and compute once; the result is the same as without it.
         fold: the part of the training rows to report on, instead of a test file's rows.
         resumable: write down on the way what `resume` needs; without it, short runs are quicker.
+        resume_with: what to type to go on with it, where that is not `weft train`.
     """
     changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
     name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
@@ -116,7 +118,7 @@ def train_one_of_many(
             folder.resume(experiment)
         else:
             folder.start(experiment, started)
-        command = resume_command(config, target, device) if resumable else None
+        command = (resume_with or resume_command(config, target, device)) if resumable else None
         run = Run(experiment, base, folder, device, callback or ProgressCallback(), command, shared, fold)
         network = run.finish(run.learn(resume))
         folder.publish()
