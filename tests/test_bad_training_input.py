@@ -82,6 +82,32 @@ def test_a_label_only_in_dev_is_named_with_the_nearest_unless_it_may_be_a_text(r
     assert f"(of {len(SECRET)} characters) never occurs in training" in err
 
 
+def test_labels_that_repeat_are_named_where_the_config_lists_others(run: Run) -> None:
+    rows = "".join(f"the fox {n},{('urgent', 'normal', 'normal')[n % 3]}\n" for n in range(30))
+    code, err = run('kind = "classification"\nlabels = ["urgent"]', files={"train.csv": f"text,label\n{rows}"})
+    assert code == 1
+    assert "label 'normal' is not one of: urgent (20 rows)" in err
+    rows += f"a fox,{SECRET}\n"
+    code, err = run('kind = "classification"\nlabels = ["urgent"]', files={"train.csv": f"text,label\n{rows}"})
+    assert f"label (of {len(SECRET)} characters) is not one of: urgent" in err
+
+
+def test_a_label_of_many_dev_rows_that_never_occurs_in_training_is_named(run: Run) -> None:
+    code, err = run(files={"dev.csv": GOOD + "".join(f"a fox {n},spare\n" for n in range(3))})
+    assert code == 1
+    assert "label 'spare' never occurs in training (3 rows)" in err
+    code, err = run(files={"dev.csv": GOOD + "a fox,spare\n"})
+    assert "label (of 5 characters) never occurs in training" in err
+
+
+def test_a_task_with_an_odd_name_is_shown_as_the_config_writes_it(run: Run) -> None:
+    code, err = run(more='[tasks."a/b"]\nkind = "classification"\ntrain = "train.csv"')
+    assert code == 1
+    assert 'tasks."a/b": a task\'s name has letters, digits, - and _ only' in err
+    code, err = run(more=f'[tasks."{SECRET}"]\nkind = "classification"')
+    assert f"tasks.(a key of {len(SECRET)} characters)" in err
+
+
 def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) -> None:
     bad = GOOD + f"one more,c\nand one,{SECRET}\n"
     code, err = run('kind = "classification"\nlabels = ["a", "b"]', files={"train.csv": bad})

@@ -677,11 +677,15 @@ def test_the_quick_demo_learns_from_half_of_the_messages_once_and_says_so(tmp_pa
 def test_an_interrupted_demo_goes_on_by_the_command_that_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(self: Callback, epoch: str, task: str, loss: float, rows: int) -> None:
-        signal.raise_signal(signal.SIGINT)
+    seen: list[str] = []
+
+    def stop_at_the_first(self: Callback, epoch: str, task: str, loss: float, rows: int) -> None:
+        seen.append(task)
+        if len(seen) == 1:
+            signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ProgressCallback, "step", stop)
+        patch.setattr(ProgressCallback, "step", stop_at_the_first)
         stopped = run("demo", "--quick", "-o", tmp_path / "out")
     command = f"weft demo --output {tmp_path / 'out'} --resume"
     assert stopped.code == 130

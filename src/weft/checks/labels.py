@@ -9,7 +9,7 @@ from weft.checks.findings import Finding, Part
 from weft.data.records import Example
 from weft.data.redact import common_labels, shown_label
 from weft.targets import Target
-from weft.tasks import Task
+from weft.tasks import PLENTY, PLENTY_PER_LABEL, Task
 from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
 
@@ -72,6 +72,19 @@ def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Find
         least, purpose = (LEARNABLE, "learn from") if split == "train" else (MEASURABLE, "measure on")
         if 0 < len(golds) < least and not any(labels_of(target, part.rows)):
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
+
+
+def find_unmeasured(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """A task that learns, and of which nothing will tell how good it has become."""
+    train = parts.get("train")
+    others = [part for split, part in parts.items() if split != "train"]
+    if train is None or not train.complete or any(part.rows or not part.complete for part in others):
+        return
+    message = "nothing will be measured: there is no test file, and no row is held out"
+    remedy = "name a file (test), or hold some out (dev = 0.2)"
+    if task.dev is None:
+        remedy += f"; by itself a tenth is held out from {PLENTY} rows on, with {PLENTY_PER_LABEL} of most labels"
+    yield Finding("note", f"tasks.{name}.test", message, remedy, message)
 
 
 def _weights(task: Task) -> str:

@@ -139,7 +139,10 @@ def _long_record(lines: Iterator[str], separator: str, path: Path, begins: int) 
 
 
 def _broken(error: csv.Error, path: Path, begins: int) -> DataError:
-    problem = "has a quote that is not closed or not doubled, or a carriage return outside quotes"
+    if "new-line character" in str(error):
+        problem = "has a carriage return outside quotes, with which lines end in files of old Macs; save the file with "
+        return DataError(f"{problem}ordinary line ends, as CSV in UTF-8 has them", file=path, line=begins)
+    problem = "has a quote that is not closed or not doubled"
     return DataError(f"the row that begins here {problem} ({error})", file=path, line=begins)
 
 

@@ -21,7 +21,7 @@ from weft.data.cells import is_blank
 from weft.data.numbers import has_decimal_comma, may_part_thousands, read_number
 from weft.data.predictions import Prediction, ScorePrediction
 from weft.data.records import Example, Gold, Input
-from weft.errors import ConfigError
+from weft.errors import ConfigError, kind_of
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes.numbers import NumberOutcomes
@@ -43,7 +43,7 @@ def _received(cell: Any) -> str:
     if may_part_thousands(cell):
         return _POINT
     if not isinstance(cell, str):
-        return f", but this is a {type(cell).__name__}"
+        return f", but this is {kind_of(cell)}"
     if _WITH_UNIT.match(cell):
         return "; this is one with more behind it, such as a unit or a sign: write the number alone"
     digits = any(map(str.isdigit, cell))

@@ -18,10 +18,11 @@ from weft.data.formats import NO_ROWS, Row
 from weft.data.header import Naming
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
-from weft.data.redact import shown_columns, slip_of
+from weft.data.redact import common_labels, shown_columns, slip_of
 from weft.data.row_files import RowFiles
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
+from weft.targets.base.reading import UnlistedLabel
 from weft.tasks import Task
 from weft.training.faults import Faults
 
@@ -188,7 +189,8 @@ class _Reader:
         self.others: dict[str, list[str]] = {}  # the columns of the first row without it
         self.problems: _Problems = defaultdict(list)  # of texts
         self.wrong: _Problems = defaultdict(list)  # answers
-        self.refused: dict[str, str] = {}  # the message about each wrong answer
+        self.refused: dict[str, ValueError] = {}  # what is wrong with each wrong answer
+        self.unlisted: dict[str, tuple[UnlistedLabel, str, list[int]]] = {}  # with their columns and lines
         self.named: dict[bool, list[int]] = {True: [], False: []}  # lines of spans with labels, and of some without
         self.repairs: Counter[str] = Counter()
         self.respelled: Counter[str] = Counter()
@@ -234,19 +236,34 @@ class _Reader:
             self.padded.append(line)
         alone = not isinstance(cell, list)  # whether tags and spans are right depends on their text
         if alone and str(cell) in self.refused:
-            self.wrong[self.column, self.refused[str(cell)]].append((line, self.refused[str(cell)]))
+            self._refuse(self.refused[str(cell)], cell, line)
         elif alone or input is not None:
             try:
                 return self.target.answer(cell, input or Input(()), self.column, line)
             except CellError as error:
                 self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
-                message = f"{error}{self._respelling(cell)}"
-                self.wrong[self.column, message].append((line, message))
+                self._refuse(error, cell, line)
                 if alone:
-                    self.refused[str(cell)] = message
+                    self.refused[str(cell)] = error
                     self.hopeless = len(self.refused) > UNLIKELY
         return None
+
+    def _refuse(self, error: ValueError, cell: Any, line: int) -> None:
+        if isinstance(error, UnlistedLabel):
+            self.unlisted.setdefault(error.label, (error, self.column, []))[2].append(line)
+        else:
+            message = f"{error}{self._respelling(cell)}"
+            self.wrong[self.column, message].append((line, message))
+
+    def _tell_unlisted(self) -> None:
+        """Take labels that the config does not list for wrong answers: by name, where as many rows have them."""
+        counts = Counter(label for row in self.rows for label in self.target.labels_in(row.gold))
+        counts.update({label: len(lines) for label, (_, _, lines) in self.unlisted.items()})
+        names = common_labels(counts)
+        for label, (error, column, lines) in self.unlisted.items():
+            message = f"{error.said(names)}{self._respelling(label)}"
+            self.wrong[column, message] += [(line, message) for line in lines]
 
     def _respelling(self, cell: Any) -> str:
         """How the config says that an answer is a slip of a label that it lists."""
@@ -257,6 +274,8 @@ class _Reader:
 
     def finish(self, faults: Faults) -> SplitRows:
         """What was read, after adding what is wrong to the faults."""
+        if self.unlisted:
+            self._tell_unlisted()
         complete = bool(self.rows) and not (self.broken or self.hopeless or self.absent)
         part = SplitRows(
             self.config_path,

@@ -19,7 +19,7 @@ from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
 from weft.data.records import Example
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, WeftError, kind_of
 from weft.metrics.outcomes.file import OUTCOMES, write_outcomes
 from weft.model.devices import Device, choose_device
 from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, hidden_names, measure_baselines
@@ -130,7 +130,7 @@ def _name(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     if isinstance(config, Mapping):
         return "run"
     if not isinstance(config, str | os.PathLike):
-        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is a {type(config).__name__}")
+        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is {kind_of(config)}")
     return os.fspath(config)
 
 
