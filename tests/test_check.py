@@ -97,6 +97,22 @@ def test_a_run_of_which_nothing_will_tell_how_good_it_is_is_noted_beforehand(tmp
     assert f"{PLENTY} or more and most labels have {PLENTY_PER_LABEL}" in _NO_DEV
 
 
+@pytest.mark.parametrize(("mark", "key"), [(";", ', separator = ";"'), ("|", "")])
+def test_labels_that_are_several_in_a_cell_are_told_of_multilabel(tmp_path: Path, mark: str, key: str) -> None:
+    cells = ["normal", f"normal{mark}pain", "pain", f"pain{mark}fever", "fever"]
+    write(tmp_path / "train.csv", TEXT, [(f"fox {n}", cells[n % 5]) for n in range(50)])
+    task, said = {"kind": "classification", "train": "train.csv"}, f"several in a cell, with {mark!r} between them"
+    (noted,) = [one for one in find(tmp_path, {"mood": task}) if said in one.message]
+    assert noted.severity == "note"
+    assert noted.remedy == f"if they are: multilabel = true{key}"
+    several = {**task, "multilabel": True, "separator": mark}
+    assert not [one for one in find(tmp_path, {"mood": several}) if "several in a cell" in one.message]
+    write(
+        tmp_path / "train.csv", TEXT, [(f"fox {n}", f"{n % 2}{mark}x{n % 2}") for n in range(50)]
+    )  # whose parts never mix
+    assert not [one for one in find(tmp_path, {"mood": task}) if "several in a cell" in one.message]
+
+
 def test_what_is_found_comes_with_what_helps(tmp_path: Path, run_weft: RunWeft) -> None:
     write(tmp_path / "train.csv", TEXT, [*rows(90, "a", ["calm"]), *rows(10, "b", ["urgent"])])
     config = tmp_path / "c.toml"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from weft.checks.findings import Finding, Part
 from weft.data.records import Example
 from weft.data.redact import common_labels, shown_label
+from weft.data.separators import separator_of
 from weft.targets import Target
 from weft.tasks import PLENTY, PLENTY_PER_LABEL, Task
 from weft.tasks.base.examples import labels_of
@@ -85,6 +87,18 @@ def find_unmeasured(name: str, task: Task, parts: Mapping[str, Part]) -> Iterato
     if task.dev is None:
         remedy += f"; by itself a tenth is held out from {PLENTY} rows on, with {PLENTY_PER_LABEL} of most labels"
     yield Finding("note", f"tasks.{name}.test", message, remedy, message)
+
+
+def find_several(name: str, task: Task, train: Part | None) -> Iterator[Finding]:
+    """Labels that look like several in one cell, where the config says that a row has one."""
+    target = task.target()
+    if train is None or not train.complete or target.multilabel or "multilabel" not in type(task).model_fields:
+        return
+    separator = separator_of(Counter(labels_of(target, train.rows)))
+    if separator is not None:
+        message = f"labels seem to be several in a cell, with {separator!r} between them, and are learned as one each"
+        own = "" if separator == "|" else f", separator = {json.dumps(separator)}"
+        yield train.finding("note", message, column=train.column, remedy=f"if they are: multilabel = true{own}")
 
 
 def _weights(task: Task) -> str:
