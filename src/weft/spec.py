@@ -39,7 +39,7 @@ from weft.errors import ConfigError, Fault, kind_of
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
 WHOLE = "config"  # the path of a fault that is about no single key
-_LONGEST_KEY, _KEY_WORDS = 40, 4  # of a key that is shown though it is no plain name
+_LONGEST_KEY = 40  # characters of a key that is shown though it is no plain name
 _ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
 _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
@@ -246,7 +246,7 @@ def describe(value: Any) -> str:
 
 
 def dotted(path: Iterable[int | str]) -> str:
-    """The keys on the way to a fault; what is long or of several lines may be a user's text, and is only measured.
+    """The keys on the way to a fault; what is long or holds blanks may be a user's text, and is only measured.
 
     That a fault is about a key and not about what it holds, the message says.
     """
@@ -258,8 +258,8 @@ def dotted(path: Iterable[int | str]) -> str:
 
 
 def _shown_key(key: str) -> str:
-    """A key in quotes, as TOML has it, where it is short and on one line; else its length."""
-    short = 0 < len(key) <= _LONGEST_KEY and key.isprintable() and len(key.split()) <= _KEY_WORDS
+    """A key in quotes, as TOML has it, where it is short and has no blank; else its length."""
+    short = 0 < len(key) <= _LONGEST_KEY and key.isprintable() and not re.search(r"\s", key)
     return f'"{key}"' if short else f"(a key of {len(key)} characters)"
 
 

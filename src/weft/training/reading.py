@@ -260,7 +260,7 @@ class _Reader:
         """Take labels that the config does not list for wrong answers: by name, where as many rows have them."""
         counts = Counter(label for row in self.rows for label in self.target.labels_in(row.gold))
         counts.update({label: len(lines) for label, (_, _, lines) in self.unlisted.items()})
-        names = common_labels(counts)
+        names = common_labels(counts) if self.target.labels_rows else ()  # those of spans stand beside their words
         for label, (error, column, lines) in self.unlisted.items():
             message = f"{error.said(names)}{self._respelling(label)}"
             self.wrong[column, message] += [(line, message) for line in lines]
