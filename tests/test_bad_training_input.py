@@ -82,6 +82,32 @@ def test_a_label_only_in_dev_is_named_with_the_nearest_unless_it_may_be_a_text(r
     assert f"(of {len(SECRET)} characters) never occurs in training" in err
 
 
+def test_labels_that_repeat_are_named_where_the_config_lists_others(run: Run) -> None:
+    rows = "".join(f"the fox {n},{('urgent', 'normal', 'normal')[n % 3]}\n" for n in range(30))
+    code, err = run('kind = "classification"\nlabels = ["urgent"]', files={"train.csv": f"text,label\n{rows}"})
+    assert code == 1
+    assert "label 'normal' is not one of: urgent (20 rows)" in err
+    rows += f"a fox,{SECRET}\n"
+    code, err = run('kind = "classification"\nlabels = ["urgent"]', files={"train.csv": f"text,label\n{rows}"})
+    assert f"label (of {len(SECRET)} characters) is not one of: urgent" in err
+
+
+def test_a_label_of_many_dev_rows_that_never_occurs_in_training_is_named(run: Run) -> None:
+    code, err = run(files={"dev.csv": GOOD + "".join(f"a fox {n},spare\n" for n in range(3))})
+    assert code == 1
+    assert "label 'spare' never occurs in training (3 rows)" in err
+    code, err = run(files={"dev.csv": GOOD + "a fox,spare\n"})
+    assert "label (of 5 characters) never occurs in training" in err
+
+
+def test_a_task_with_an_odd_name_is_shown_as_the_config_writes_it(run: Run) -> None:
+    code, err = run(more='[tasks."a/b"]\nkind = "classification"\ntrain = "train.csv"')
+    assert code == 1
+    assert 'tasks."a/b": a task\'s name has letters, digits, - and _ only' in err
+    code, err = run(more=f'[tasks."{SECRET}"]\nkind = "classification"')
+    assert f"tasks.(a key of {len(SECRET)} characters)" in err
+
+
 def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) -> None:
     bad = GOOD + f"one more,c\nand one,{SECRET}\n"
     code, err = run('kind = "classification"\nlabels = ["a", "b"]', files={"train.csv": bad})
@@ -97,8 +123,8 @@ def test_labels_that_the_config_does_not_list_are_all_named_by_line(run: Run) ->
         ("inf", "finite"),
         ("five", "must be a number, but this is a text without a digit"),
         (
-            '"1,5"',
-            "must be a number; a decimal comma is not read",
+            '"1,500"',
+            "must be a number; with three digits behind it a comma may be decimal or part thousands",
         ),
     ],
 )
@@ -124,6 +150,16 @@ def test_what_stands_in_place_of_a_score_is_described_and_not_shown(run: Run, sc
     assert code == 1
     assert f"a score must be a number{message}" in err
     assert score not in err
+
+
+def test_many_scores_whose_comma_says_two_things_are_told_of_the_comma_whatever_their_number(run: Run) -> None:
+    scores = "".join(f'a {i},b {i},"{i + 1},{500 + i}"\n' for i in range(40))
+    code, err = run('kind = "similarity"', files={"train.csv": f"sentence1,sentence2,score\n{scores}"})
+    assert code == 1
+    assert "a score must be a number; with three digits behind it a comma may be decimal" in err
+    assert "(21 rows or more)" in err
+    assert "right column?" not in err
+    assert "500" not in err.replace("1,5000", "")
 
 
 def test_a_column_without_any_answer_is_told_what_to_do(run: Run) -> None:

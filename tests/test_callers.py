@@ -34,7 +34,7 @@ def test_a_warning_points_at_the_nearest_line_that_is_none_of_wefts() -> None:
 def test_rows_in_memory_are_counted_from_0_whatever_holds_them() -> None:
     assert str(DataError("is empty", file=IN_MEMORY, line=4)) == "the rows given, row 3 (counted from 0): is empty"
     assert str(DataError("is empty", file="rows.csv", line=4)) == "rows.csv, line 4: is empty"
-    with pytest.raises(DataError, match=r"the rows given, row 1 \(counted from 0\): is a str"):
+    with pytest.raises(DataError, match=r"the rows given, row 1 \(counted from 0\): is a text"):
         list(open_rows([{"text": "fox"}, "dog"])[1])
     assert Origin("tasks.t.train").where([1, 3]) == "rows 0, 2 (counted from 0) of tasks.t.train"
     assert Origin("rows.csv", Path("rows.csv")).where([1, 3]) == "rows.csv, lines 1, 3"

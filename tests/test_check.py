@@ -25,6 +25,8 @@ from weft.cli import check as check_command
 from weft.cli import main as cli
 from weft.config.document import data_folder, parse_experiment
 from weft.data.unicode import normalise
+from weft.drafting.draft import _NO_DEV
+from weft.tasks import PLENTY, PLENTY_PER_LABEL
 from weft.tokenization.tokenizer import Tokenizer
 
 Rows = list[tuple[str, ...]]
@@ -78,6 +80,37 @@ def test_clean_data_give_no_fault_and_no_warning(tmp_path: Path, tiny_tokenizers
     write(tmp_path / "near.csv", SCORED, [(f"a{n}", f"b{n}", str(n % 5)) for n in range(200)])
     tasks = {"mood": MOOD, "near": {**NEAR, "train": "near.csv", "dev": 0.2}}
     assert find(tmp_path, tasks, tiny_tokenizers["wordpiece"]) == []
+
+
+def test_a_run_of_which_nothing_will_tell_how_good_it_is_is_noted_beforehand(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", TEXT, [(f"fox {n}", "calm" if n % 2 else "urgent") for n in range(PLENTY - 2)])
+    task = {"kind": "classification", "train": "train.csv"}
+    place, said = "tasks.mood.test", "nothing will be measured"
+    (noted,) = [one for one in find(tmp_path, {"mood": task}) if said in one.message]
+    assert noted.path == place
+    assert f"dev = 0.2); by itself a tenth is held out from {PLENTY} rows on, with {PLENTY_PER_LABEL}" in noted.remedy
+    assert has(find(tmp_path, {"mood": {**task, "dev": 0}}), "note", place, said)
+    assert not has(find(tmp_path, {"mood": {**task, "dev": 0.2}}), "note", place, said)
+    assert not has(find(tmp_path, {"mood": {**task, "test": "train.csv"}}), "note", place, said)
+    write(tmp_path / "train.csv", TEXT, [(f"fox {n}", "calm" if n % 2 else "urgent") for n in range(PLENTY)])
+    assert not has(find(tmp_path, {"mood": task}), "note", place, said)
+    assert f"{PLENTY} or more and most labels have {PLENTY_PER_LABEL}" in _NO_DEV
+
+
+@pytest.mark.parametrize(("mark", "key"), [(";", ', separator = ";"'), ("|", "")])
+def test_labels_that_are_several_in_a_cell_are_told_of_multilabel(tmp_path: Path, mark: str, key: str) -> None:
+    cells = ["normal", f"normal{mark}pain", "pain", f"pain{mark}fever", "fever"]
+    write(tmp_path / "train.csv", TEXT, [(f"fox {n}", cells[n % 5]) for n in range(50)])
+    task, said = {"kind": "classification", "train": "train.csv"}, f"several in a cell, with {mark!r} between them"
+    (noted,) = [one for one in find(tmp_path, {"mood": task}) if said in one.message]
+    assert noted.severity == "note"
+    assert noted.remedy == f"if they are: multilabel = true{key}"
+    several = {**task, "multilabel": True, "separator": mark}
+    assert not [one for one in find(tmp_path, {"mood": several}) if "several in a cell" in one.message]
+    write(
+        tmp_path / "train.csv", TEXT, [(f"fox {n}", f"{n % 2}{mark}x{n % 2}") for n in range(50)]
+    )  # whose parts never mix
+    assert not [one for one in find(tmp_path, {"mood": task}) if "several in a cell" in one.message]
 
 
 def test_what_is_found_comes_with_what_helps(tmp_path: Path, run_weft: RunWeft) -> None:

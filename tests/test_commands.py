@@ -715,6 +715,32 @@ def test_the_quick_demo_learns_from_half_of_the_messages_once_and_says_so(tmp_pa
     assert [task["limit"] for task in training["tasks"].values()] == [208] * 3
 
 
+@pytest.mark.usefixtures("_small_demo")
+def test_an_interrupted_demo_goes_on_by_the_command_that_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def stop_at_the_first(self: Callback, epoch: str, task: str, loss: float, rows: int) -> None:
+        seen.append(task)
+        if len(seen) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressCallback, "step", stop_at_the_first)
+        stopped = run("demo", "--quick", "-o", tmp_path / "out")
+    command = f"weft demo --output {tmp_path / 'out'} --resume"
+    assert stopped.code == 130
+    assert stopped.err.count(f"Go on with: {command}\n") == 2  # at once, and in the end
+    again = run("demo", "--quick", "-o", tmp_path / "out")
+    assert again.code == 1
+    assert "go on with it with --resume" in again.err
+    done = run(*command.split()[1:])
+    assert done.code == 0
+    assert "short look" in done.err  # what was begun with --quick
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out"]
+
+
 def test_the_demo_reads_its_own_messages() -> None:
     done = run("check", DEMO / "triage.toml")
     assert done.code == 0

@@ -158,7 +158,7 @@ def test_a_config_survives_the_way_through_the_file_that_a_run_keeps() -> None:
 def test_a_long_value_is_only_measured_in_a_fault(length: int, shown: bool) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_experiment({**PLAIN, "training": {"epochs": "x" * length}})
-    received = f"'{'x' * length}'" if shown else f"a str of {length + 2} characters"
+    received = f"'{'x' * length}'" if shown else f"a text of {length + 2} characters"
     assert str(caught.value).endswith(f"should be a whole number; received {received}")
 
 

@@ -248,15 +248,21 @@ def test_blank_cells_beside_several_labels_are_in_doubt(tmp_path: Path) -> None:
     assert not [line for line in draft([full], Hints()).unsure if "blank" in line]
 
 
-def test_fractions_with_a_comma_are_no_labels_and_named_as_what_they_are(tmp_path: Path) -> None:
+def test_fractions_with_a_comma_are_numbers_and_those_that_say_two_things_are_named_as_such(tmp_path: Path) -> None:
     rows = [(text, label, ("1,5", "3,5", "1,25", "2")[n % 4]) for n, (text, label) in enumerate(labelled(40))]
-    path = write_csv(tmp_path / "rows.csv", ("text", "mood", "score"), rows)
-    assert list(tasks_of(path)) == ["mood"]
-    assert any(
-        "'score' (numbers with a decimal comma, which are not read" in one for one in draft([path], Hints()).remarks
-    )
+    tasks = tasks_of(write_csv(tmp_path / "rows.csv", ("text", "mood", "score"), rows))
+    assert {name: task["kind"] for name, task in tasks.items()} == {"mood": "classification", "score": "regression"}
+    unclear = write_csv(tmp_path / "u.csv", ("text", "score"), labelled(40, ("1,500", "3,500", "1,25", "2")))
+    message = refused(unclear)
+    assert "'score' has numbers whose comma may be decimal or part thousands (1,500); save them with a point" in message
+    assert "no column looks like an answer" not in message
+
+
+def test_a_few_labels_with_a_comma_between_them_are_no_fractions(tmp_path: Path) -> None:
     codes = write_csv(tmp_path / "codes.csv", ("text", "codes"), labelled(40, ("1,3", "1", "3,4", "4,1,3")))
     assert tasks_of(codes)["codes"]["multilabel"] is True
+    few = write_csv(tmp_path / "few.csv", ("text", "codes"), labelled(40, ("1", "2", "1,2", "3", "2,3")))
+    assert tasks_of(few)["codes"]["kind"] == "classification"
 
 
 def test_a_comma_inside_labels_that_never_mix_parts_nothing(tmp_path: Path) -> None:
@@ -498,7 +504,8 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
         "body\nsecret words one\nsecret words two\n": "one column",
         "text,label\nsecret words here,\nsecret words there,\n": "no column looks like an answer",
         "text,label\nsecret words of one row,calm\n": "a single row",
-        "message\turgency\nsecret words\tcalm\n": "tabs",
+        "message\turgency\nsecret words\tcalm\n": "a single row",
+        "message|urgency\nsecret words|calm\n": "a single row",
         "message;urgency\nsecret, words;calm\n": "a single row",
         "text,text\na,b\n": "one name",
     }.items():
@@ -506,6 +513,8 @@ def test_a_file_that_tells_nothing_is_refused_in_words(tmp_path: Path) -> None:
         message = refused(path)
         assert words in message, content
         assert str(path) in message
+    (named := tmp_path / "m.tsv").write_text("message,urgency\nsecret words,calm\n")
+    assert "seems to have commas between its columns, but .tsv has tabs; name it .csv" in refused(named)
     path.write_bytes("text,label\ncafé,a\n".encode("latin-1"))
     assert "is not UTF-8" in refused(path)
     assert "no such file" in refused(tmp_path / "lost.csv")

@@ -319,7 +319,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a base that is not there": ({"base": "bas.toml"}, ["base: there is no config file"]),
     "a base that is no TOML": ({"base": "rows.csv"}, ["base: "]),
     "a base that is a folder": ({"base": "."}, ["base: "]),
-    "a base that is a number": ({"base": 3}, ["base: is a config file or a table, but this is a int"]),
+    "a base that is a number": ({"base": 3}, ["base: is a config file or a table, but this is a whole number"]),
     "data that is no folder's name": ({"base": {"data": 3}}, ["base: data is the name of a folder"]),
     "a base with a zero byte": ({"base": "a\0b"}, ["base: holds a name that no file can have"]),
     "an axis without values": ({"axes": {"training.epochs": []}}, ["axes.training.epochs: "]),
@@ -511,6 +511,18 @@ def test_keys_of_the_grid_that_slipped_into_a_table_are_told_where_they_belong(f
     found = faults(variants={"plain": {"seeds": 3}, "other": {"training.epochs": 3, "sizes": [10]}})
     assert [fault.split(":")[0] for fault in found] == ["variants.plain.seeds", "variants.other.sizes"]
     assert all("above the first [table]" in fault for fault in found)
+
+
+def test_options_of_tasks_that_slipped_into_a_variant_are_told_where_they_belong(faults: Faults) -> None:
+    found = faults(variants={"plain": {}, "other": {"pooling": "cls", "training": {"multilabel": True}}})
+    place = "unknown key here; it is an option of a task: write tasks.NAME"
+    assert sorted(found) == [
+        f"variants.other.pooling: {place}.pooling",
+        f"variants.other.training.multilabel: {place}.multilabel",
+    ]
+    assert faults(variants={"plain": {}, "other": {"sampler": "cls"}}) == [
+        "variants.other.sampler: unknown key; did you mean 'sampling'?"
+    ]
 
 
 def test_keys_of_the_grid_in_a_base_table_are_told_too(files: Path) -> None:

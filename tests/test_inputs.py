@@ -155,7 +155,7 @@ def test_a_text_is_tokenized_once_for_all_tasks_with_the_same_limit(
     [
         ({"entities": None}, "rows.jsonl, line 1501: the task links asks about spans"),
         ({"entities": [[0, 99, "drug"]]}, "rows.jsonl, line 1501, column 'entities': "),
-        ({"text": 3}, "rows.jsonl, line 1501, column 'text': a int is not a text"),
+        ({"text": 3}, "rows.jsonl, line 1501, column 'text': a whole number is not a text"),
     ],
 )
 def test_a_bad_row_far_down_is_named_with_its_line_whichever_task_it_is_bad_for(
@@ -242,11 +242,11 @@ def test_tasks_measured_on_the_same_texts_share_tokens_and_passes(
         (
             [{"text": SECRET, "fox": "yes"}, SECRET],
             "fox",
-            r"the rows given, row 1 \(counted from 0\): is a str, but a row must be a dict",
+            r"the rows given, row 1 \(counted from 0\): is a text, but a row must be a dict",
         ),
-        ([SECRET], None, r"the rows given, row 0 \(counted from 0\): is a str"),
+        ([SECRET], None, r"the rows given, row 0 \(counted from 0\): is a text"),
         ([], "fox", "the rows given: holds no rows"),
-        (3, None, "received a int, but needs a file's path, a table, or rows as dicts"),
+        (3, None, "received a whole number, but needs a file's path, a table, or rows as dicts"),
         ({"fox": [{"text": "fox", "fox": "yes"}]}, "size", "no data for the task size; data was given for: fox"),
         ({"foxes": "rows.csv"}, None, "no task 'foxes'"),
         ("rows.csv", "foxes", "no task 'foxes'"),

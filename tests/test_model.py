@@ -88,11 +88,14 @@ def test_a_saved_model_answers_as_before_bit_for_bit(model: weft.Model, saved: P
     assert (saved.with_name("twice") / "weft.json").read_bytes() == (saved / "weft.json").read_bytes()
 
 
-def test_a_model_can_be_saved_over_the_folder_it_came_from(saved: Path) -> None:
-    loaded = weft.load(saved, device="cpu")
-    before = answers(loaded)
-    loaded.save(str(saved))
-    assert answers(weft.load(str(saved), device="cpu")) == before
+def test_a_model_is_saved_neither_over_another_nor_beside_other_files(model: weft.Model, saved: Path) -> None:
+    before = {path: path.read_bytes() for path in saved.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError, match="saved exists already; save into a new folder, or remove it"):
+        weft.load(saved, device="cpu").save(str(saved))
+    assert {path: path.read_bytes() for path in saved.rglob("*") if path.is_file()} == before
+    (empty := saved.with_name("empty")).mkdir()
+    model.save(empty)
+    assert answers(weft.load(empty, device="cpu")) == answers(model)
 
 
 def test_a_loaded_model_keeps_what_was_learned_beside_the_weights(model: weft.Model, saved: Path) -> None:

@@ -100,8 +100,8 @@ def test_a_list_of_objects_is_rows_counted_from_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "secret"}', "holds a JSON dict, but must hold a list of objects"),
-        ('[{"text": "secret"}, "secret"]', "entry 2 of the list is a str, but must be an object"),
+        ('{"text": "secret"}', "holds an object, but must hold a list of objects"),
+        ('[{"text": "secret"}, "secret"]', "entry 2 of the list is a text, but must be an object"),
         ('[{"text": "secret"},\n nix]', "in.json, line 2: is not valid JSON"),
         ('{"text": "secret"}\n{"text": "secret"}\n', "with an object in every line is called .jsonl"),
     ],
@@ -139,6 +139,20 @@ def test_semicolons_separate_where_the_header_has_them_and_no_comma(tmp_path: Pa
     assert [row.line for row in found] == [2 + skipped, 3 + skipped]
 
 
+@pytest.mark.parametrize("mark", ["\t", "|", ";"])
+@pytest.mark.parametrize("limit", [100, 3])
+def test_other_marks_separate_where_the_header_has_them_and_no_comma(tmp_path: Path, mark: str, limit: int) -> None:
+    other = ";" if mark == "|" else "|"
+    (tmp_path / "in.csv").write_text(f'a{mark}text\n1{mark}"2{mark}3"\n{other}{mark}d,e\n', encoding="utf-8")
+    before = csv.field_size_limit(limit)
+    try:
+        assert rows_of(tmp_path / "in.csv") == [{"a": "1", "text": f"2{mark}3"}, {"a": other, "text": "d,e"}]
+    finally:
+        csv.field_size_limit(before)
+    (tmp_path / "in.csv").write_text("text;late|early\nfox;1\n", encoding="utf-8")
+    assert rows_of(tmp_path / "in.csv") == [{"text": "fox", "late|early": "1"}]
+
+
 def test_commas_separate_wherever_the_header_has_one(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("a;b,text\n1;2,3\n", encoding="utf-8")
     assert rows_of(tmp_path / "in.csv") == [{"a;b": "1;2", "text": "3"}]
@@ -168,6 +182,13 @@ def test_a_file_is_read_in_the_encoding_that_is_said(tmp_path: Path) -> None:
         assert open_rows(source)[0] == tmp_path / "in.csv"
 
 
+@pytest.mark.parametrize("name", ["marked.csv", "marked.csv.gz"])
+def test_a_mark_of_utf8_settles_its_own_file_whatever_is_said_of_others(tmp_path: Path, name: str) -> None:
+    content = "text,n\ngrößer,1\n".encode("utf-8-sig")
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert [row.columns for row in read_rows(tmp_path / name, "cp1252")] == [{"text": "größer", "n": "1"}]
+
+
 def test_a_file_that_is_not_utf8_is_told_its_likely_encoding_and_how_to_say_it(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes("text\nsecret größer\n".encode("cp1252"))
     with pytest.raises(DataError) as caught:
@@ -178,6 +199,11 @@ def test_a_file_that_is_not_utf8_is_told_its_likely_encoding_and_how_to_say_it(t
     (tmp_path / "in.csv").write_bytes(b"text\n\x81\x8d\n")  # which Windows-1252 does not have
     with pytest.raises(DataError, match="save the file as UTF-8, or say which encoding"):
         rows_of(tmp_path / "in.csv")
+
+
+def test_a_dash_as_output_is_told_how_answers_are_printed() -> None:
+    with pytest.raises(ConfigError, match="- names no file; to see answers on the screen, .* leave --output out"):
+        check_output(Path("-"))
 
 
 def test_a_wrong_encoding_is_one_message(tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def test_a_column_of_answers_belongs_to_one_task(model: weft.Model) -> None:
 
 def test_answers_that_were_asked_for_and_are_not_there_are_an_error(model: weft.Model) -> None:
     rows = [{"message": text, "mood": mood} for text, mood in zip(TEXTS, GOLD["mood"], strict=True)]
-    with pytest.raises(DataError, match="task 'stars' has its answers in the column 'points'"):
+    with pytest.raises(DataError, match="no column 'points', which was named for the answers of the task 'stars'"):
         model.evaluate(rows, label={"stars": "points"})
 
 

@@ -352,7 +352,7 @@ def test_tasks_whose_columns_are_missing_are_left_out_unless_asked_for(run: Run,
     [
         ("in.csv", "text\n", "holds no rows"),
         ("in.csv", f'text\n"{SECRET}\n', "quote"),
-        ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"text": 3}}\n', "line 2, column 'text': a int is not a text"),
+        ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"text": 3}}\n', "line 2, column 'text': a whole number is not a text"),
         ("in.jsonl", f'{{"text": "{SECRET}"}}\n{{"words": "{SECRET}"}}\n', "line 2: has no column 'text'"),
         ("in.jsonl", f'{{"text": "{SECRET} \\ud800"}}\n', "half a character"),
         ("in.txt", f"{SECRET}\n\0\n", "NUL"),

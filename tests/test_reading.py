@@ -130,14 +130,19 @@ def test_a_header_alone_has_no_rows(tmp_path: Path, name: str, content: str) -> 
     [
         ("rows.csv", f'id,text\n1,fine\n2,"{SECRET}\n3,fine\n', 3, "quote that is not closed"),
         ("rows.csv", f'id,text\n1,"a {SECRET}" b"\n', 2, "not doubled"),
-        ("rows.csv", f"id,text\r1,{SECRET}\r", 1, "carriage return"),
+        (
+            "rows.csv",
+            f"id,text\r1,{SECRET}\r",
+            1,
+            "has a carriage return outside quotes, with which lines end in files of old Macs; save",
+        ),
         ("rows.csv", f"id,text\n1,fine\n2,{SECRET},more\n", 3, "has 3 fields, but the header has 2; put a"),
         ("rows.tsv", f"id\ttext\n{SECRET}\n", 2, "has 1 fields, but the header has 2; a field may hold"),
         ("rows.csv", "\nid,text,id\n", 2, "the header gives columns 1 and 3 one name"),
         ("rows.tsv", "id\tid\n", 1, "the header gives columns 1 and 2 one name"),
         ("rows.jsonl", f'{{"text": "fine"}}\n{{"text": "{SECRET}\n', 2, "not valid JSON: .* at position"),
-        ("rows.jsonl", f'["{SECRET}"]\n', 1, "holds a JSON list, but must hold an object"),
-        ("rows.jsonl", f'\n"{SECRET}"\n', 2, "holds a JSON str, but must hold an object"),
+        ("rows.jsonl", f'["{SECRET}"]\n', 1, "holds a list, but must hold an object"),
+        ("rows.jsonl", f'\n"{SECRET}"\n', 2, "holds a text, but must hold an object"),
         ("rows.jsonl", '{"text": ' + "1" * 5000 + "}", 1, "too long"),
         ("rows.jsonl", "[" * 100_000, 1, "too deep"),
         ("rows.txt", f"fine\n{SECRET}\0\n", 2, "NUL byte"),
@@ -210,8 +215,12 @@ def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> Non
     assert "unknown file type '.xlsx'; allowed: .csv, .tsv, .jsonl, .json, .parquet, .txt" in str(error)
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "there is no such file" in str(fault_of(tmp_path / "rows.csv"))
+    assert "in the folder" not in str(fault_of(tmp_path / "rows.csv"))  # the message begins with it
+    monkeypatch.chdir(tmp_path)
+    said = str(fault_of(Path("data/rows.csv")))
+    assert said == f"data/rows.csv: there is no such file in the folder {tmp_path / 'data'}"
     (tmp_path / "folder.csv").mkdir()
     for folder in (tmp_path, tmp_path / "folder.csv"):
         assert "this is a folder, not a file; name a file in it" in str(fault_of(folder))

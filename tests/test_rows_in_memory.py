@@ -139,10 +139,10 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "no text": ([*ROWS, {"label": "a"}], ["row 16 (counted from 0) of tasks.t.train: has no column 'text'"]),
     "no rows": ([], ["tasks.t.train: holds no rows"]),
     "no answers": ([{"text": SECRET}], ["holds no row with an answer in the column 'label'"]),
-    "texts alone": ([SECRET], ["row 0 (counted from 0) of tasks.t.train: is a str, but a row must be a dict"]),
+    "texts alone": ([SECRET], ["row 0 (counted from 0) of tasks.t.train: is a text, but a row must be a dict"]),
     "a broken row": (
         [*ROWS, SECRET],
-        ["row 16 (counted from 0) of tasks.t.train: is a str", "what follows was not"],
+        ["row 16 (counted from 0) of tasks.t.train: is a text", "what follows was not"],
     ),
     "one answer": (ROWS[::2], ["tasks.t.train: all 6 rows have the same answer"]),
     "a table without labels": (pa.table({"text": [SECRET, "b"]}), ["tasks.t.train: has no column 'label'"]),

@@ -170,19 +170,19 @@ def marked(*spans: Any) -> Row:
         (FOX, tagged("O", "O"), ["there are 3 tokens, but 2 tags; each token needs one tag"]),
         (DOG, tagged("O", "O", "O", "O"), ["there are 3 tokens, but 4 tags"]),
         ({**FOX, "scheme": "plain"}, tagged("O", "O"), ["there are 3 tokens, but 2 tags"]),
-        (FOX, tagged("O", 3, "O"), ["word 2 has a int as its tag"]),
-        (FOX, {"tokens": ["fox"], "tags": "O"}, ["must be a list with a word for each token, but this is a str"]),
+        (FOX, tagged("O", 3, "O"), ["word 2 has a whole number as its tag"]),
+        (FOX, {"tokens": ["fox"], "tags": "O"}, ["must be a list with a word for each token, but this is a text"]),
         (FOX, {"tokens": [], "tags": []}, ["the list of words is empty"]),
         (FOX, {"tokens": ["fox", " "], "tags": ["O", "O"]}, ["word 2 is blank"]),
-        (FOX, {"tokens": ["fox", 3], "tags": ["O", "O"]}, ["word 2 is a int, not a text"]),
-        (DOG, {"tokens": f"fox {SECRET}", "entities": [[0, 1, "wild"]]}, ["must be a list of words", "is a str"]),
+        (FOX, {"tokens": ["fox", 3], "tags": ["O", "O"]}, ["word 2 is a whole number, not a text"]),
+        (DOG, {"tokens": f"fox {SECRET}", "entities": [[0, 1, "wild"]]}, ["must be a list of words", "is a text"]),
         (DOG, marked([4, 99, "wild"]), ["span 1 is [4, 99), but the text has 15 characters"]),
         (FOX, marked([0, 2, "tame"], [-1, 2, "wild"]), ["span 2 is [-1, 2), but the text has 15 characters"]),
         (DOG, marked([9, 3, "wild"]), ["span 1 ends at 3, before or where it starts (9)"]),
-        (DOG, {"text": SECRET, "spans": {"start": 0}}, ["must be a list of [start, end, label]", "this is a dict"]),
-        (DOG, {"text": SECRET, "spans": SECRET}, ["must be a list of [start, end, label]", "this is a str"]),
-        (DOG, marked([0, 3, 5]), ["span 1: the label must be a word, but this is a int"]),
-        (DOG, marked([False, 3, "wild"]), ["span 1: start must be a whole number, but this is a bool"]),
+        (DOG, {"text": SECRET, "spans": {"start": 0}}, ["must be a list of [start, end, label]", "this is an object"]),
+        (DOG, {"text": SECRET, "spans": SECRET}, ["must be a list of [start, end, label]", "this is a text"]),
+        (DOG, marked([0, 3, 5]), ["span 1: the label must be a word, but this is a whole number"]),
+        (DOG, marked([False, 3, "wild"]), ["span 1: start must be a whole number, but this is a yes or no"]),
         (FOX, marked([0, 5, "wild"], [3, 9, "tame"]), ["[0, 5) and [3, 9) overlap", "repair = true"]),
         (FLAT, marked([0, 9, "wild"], [3, 5, "tame"]), ["[0, 9) and [3, 5) overlap", "without flat"]),
         ({**FOX, "scheme": "plain"}, marked([0, 9, "wild"]), ["plain tags are read from the column 'tags' beside"]),
@@ -336,6 +336,22 @@ BROKEN: list[tuple[Row, list[Span]]] = [
     (marked([0, 15, "wild"], [12, 15, "tame"]), [(0, 15, "wild")]),
     (marked([50, 60, "wild"]), []),
 ]
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_spans_without_a_label_beside_others_with_one_are_named_by_line(tmp_path: Path, repair: bool) -> None:
+    cells = [[[0, 3, "wild"]], [[0, 3]], [[0, 3, "tame"], {"start": 4, "end": 7}], [], [[0, 3, "wild"]]]
+    mixed = write(tmp_path / "mixed.jsonl", [{"text": "the fox", "spans": cell} for cell in cells])
+    with pytest.raises(DataError, match="lines 2, 3, column 'spans': spans without a label, where others of this col"):
+        read_examples(parse(Task, {**DOG, "repair": repair}), mixed)
+    bare = write(
+        tmp_path / "bare.jsonl", [{"text": "the fox", "spans": cell} for cell in ([[0, 3]], [], [[4, 7, None]])]
+    )
+    assert [row.gold for row in read_examples(parse(Task, {**DOG, "repair": repair}), bare)] == [
+        ((0, 3, "span"),),
+        (),
+        ((4, 7, "span"),),
+    ]
 
 
 @pytest.mark.parametrize("task", [FOX, FLAT], ids=["tagging", "flat spans"])

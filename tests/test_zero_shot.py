@@ -294,9 +294,11 @@ def test_wrong_usage_is_found_before_anything_is_written(run_weft: RunWeft, smal
         assert (code, message in err) == (exit_code, True), err
         assert not (tmp_path / "kept").exists()
     (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "report.html").write_text("of another")
     code, _, err = run_weft(*begin, "--labels", "fox, dog")
     assert code == 1
-    assert "kept is there already; name a new folder" in err
+    assert "kept exists already; name another with --save, or remove it" in err
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["report.html"]
 
 
 def test_a_folder_that_is_not_there_is_no_encoder(tmp_path: Path) -> None:

@@ -21,6 +21,17 @@ from pathlib import Path
 IN_MEMORY = Path("the rows given")  # what errors call rows that come from no file; they are counted as Python does
 
 
+_KINDS: dict[type, str] = {
+    **{bool: "a yes or no", int: "a whole number", float: "a number", str: "a text", bytes: "a text in bytes"},
+    **{list: "a list", tuple: "a list", dict: "an object", type(None): "no value"},
+}  # in words that people use, whatever Python calls them
+
+
+def kind_of(value: object) -> str:
+    """What kind of thing a value is, as a message calls it: `a whole number`; never what it says."""
+    return _KINDS.get(type(value)) or f"a value of type {type(value).__name__}"
+
+
 class WeftError(Exception):
     """Something the user can mend; anything else that escapes weft is a bug of ours."""
 

@@ -34,11 +34,12 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from weft.errors import ConfigError, Fault
+from weft.errors import ConfigError, Fault, kind_of
 
 PLUGINS = "weft.kinds"  # the group of entry points by which an installed package adds kinds
 
 WHOLE = "config"  # the path of a fault that is about no single key
+_LONGEST_KEY = 40  # characters of a key that is shown though it is no plain name
 _ABOUT_KEY = "[key]"  # what pydantic puts behind a key that is at fault itself
 _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "should be a table"),
@@ -236,24 +237,30 @@ def _fault(message: str, unknown_key: bool = False) -> PydanticCustomError:
 def describe(value: Any) -> str:
     """A choice as a message may show it; what is no choice may be rows of users' texts, and is only measured."""
     if not isinstance(value, str | int | float | None):
-        return f"a {type(value).__name__}" + (f" of {len(value):,}" if isinstance(value, Sized) else "")
+        return f"{kind_of(value)}" + (f" of {len(value):,}" if isinstance(value, Sized) else "")
     try:
         text = repr(value)
     except ValueError:  # a number of thousands of digits
         text = f"a large {type(value).__name__}"
-    return text if len(text) <= 60 else f"a {type(value).__name__} of {len(text):,} characters"
+    return text if len(text) <= 60 else f"{kind_of(value)} of {len(text):,} characters"
 
 
 def dotted(path: Iterable[int | str]) -> str:
-    """The keys on the way to a fault; what cannot be a name may be a user's text, and is only measured.
+    """The keys on the way to a fault; what is long or holds blanks may be a user's text, and is only measured.
 
     That a fault is about a key and not about what it holds, the message says.
     """
     return ".".join(
-        str(key) if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key) else f"(a key of {len(key)} characters)"
+        str(key) if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key) else _shown_key(key)
         for key in path
         if key != _ABOUT_KEY
     )
+
+
+def _shown_key(key: str) -> str:
+    """A key in quotes, as TOML has it, where it is short and has no blank; else its length."""
+    short = 0 < len(key) <= _LONGEST_KEY and key.isprintable() and not re.search(r"\s", key)
+    return f'"{key}"' if short else f"(a key of {len(key)} characters)"
 
 
 def nearest(name: Any, allowed: Iterable[Any]) -> str:

@@ -33,7 +33,7 @@ def find_file_notes(name: str, task: Task, files: Mapping[str, Part]) -> Iterato
         if part.blank and part.rows:
             yield _find_blank(task, part)
         for message, count in part.repairs.items():
-            yield part.finding("note", f"{count:,} {message} (repair)")
+            yield part.finding("note", f"{count:,} {message}")
         if part.padded:
             one = len(part.padded) == 1
             message = f"blanks at the ends of {len(part.padded):,} {'answer' if one else 'answers'} are ignored"

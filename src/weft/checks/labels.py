@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from weft.checks.findings import Finding, Part
 from weft.data.records import Example
 from weft.data.redact import common_labels, shown_label
+from weft.data.separators import separator_of
 from weft.targets import Target
-from weft.tasks import Task
+from weft.tasks import PLENTY, PLENTY_PER_LABEL, Task
 from weft.tasks.base.examples import labels_of
 from weft.training.reading import few
 
@@ -72,6 +74,31 @@ def find_small_parts(target: Target, parts: Mapping[str, Part]) -> Iterator[Find
         least, purpose = (LEARNABLE, "learn from") if split == "train" else (MEASURABLE, "measure on")
         if 0 < len(golds) < least and not any(labels_of(target, part.rows)):
             yield part.finding("warning", f"{len(golds)} rows are too few to {purpose}")
+
+
+def find_unmeasured(name: str, task: Task, parts: Mapping[str, Part]) -> Iterator[Finding]:
+    """A task that learns, and of which nothing will tell how good it has become."""
+    train = parts.get("train")
+    others = [part for split, part in parts.items() if split != "train"]
+    if train is None or not train.complete or any(part.rows or not part.complete for part in others):
+        return
+    message = "nothing will be measured: there is no test file, and no row is held out"
+    remedy = "name a file (test), or hold some out (dev = 0.2)"
+    if task.dev is None:
+        remedy += f"; by itself a tenth is held out from {PLENTY} rows on, with {PLENTY_PER_LABEL} of most labels"
+    yield Finding("note", f"tasks.{name}.test", message, remedy, message)
+
+
+def find_several(name: str, task: Task, train: Part | None) -> Iterator[Finding]:
+    """Labels that look like several in one cell, where the config says that a row has one."""
+    target = task.target()
+    if train is None or not train.complete or target.multilabel or "multilabel" not in type(task).model_fields:
+        return
+    separator = separator_of(Counter(labels_of(target, train.rows)))
+    if separator is not None:
+        message = f"labels seem to be several in a cell, with {separator!r} between them, and are learned as one each"
+        own = "" if separator == "|" else f", separator = {json.dumps(separator)}"
+        yield train.finding("note", message, column=train.column, remedy=f"if they are: multilabel = true{own}")
 
 
 def _weights(task: Task) -> str:

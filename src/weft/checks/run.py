@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weft.checks.duplicates import Normalised, find_duplicates, find_leaks, find_leaks_across
 from weft.checks.files import find_file_notes
 from weft.checks.findings import SEVERITIES, Finding, Part
-from weft.checks.labels import find_odd_labels, find_small_parts
+from weft.checks.labels import find_odd_labels, find_several, find_small_parts, find_unmeasured
 from weft.checks.no_answers import find_no_answers
 from weft.checks.settings import find_odd_batches, find_odd_settings, find_uncalibrated_costs, find_unordered_labels
 from weft.checks.spelling import find_look_alikes
@@ -68,6 +68,8 @@ def _check_task(name: str, prepared: PreparedRun, parts: dict[str, Part], texts:
     yield from find_odd_labels(name, task, parts)
     yield from find_leaks(task.target(), parts, texts)
     yield from find_small_parts(task.target(), parts)
+    yield from find_several(name, task, train)
+    yield from find_unmeasured(name, task, parts)
     yield from find_odd_batches(name, task, train, prepared.experiment.training.batch_size)
     yield from find_unordered_labels(name, task, train)
     yield from find_uncalibrated_costs(name, task, parts)

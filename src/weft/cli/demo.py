@@ -21,6 +21,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only see it run: one epoch on half of the messages, poor answers.")
     ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a demo that was interrupted.")] = False,
 ) -> None:
     """Train a triage model on invented patient messages, here and now, without internet.
 
@@ -35,11 +36,17 @@ def demo(
     from weft.cli.screen import output as screen
     from weft.demo import CONFIG, QUICK
     from weft.model.model import load
+    from weft.training.folder import RunFolder
     from weft.training.progress import ProgressCallback
-    from weft.training.run import train
+    from weft.training.run import train_one_of_many as train
 
     console.print("Patient-message triage on [bold]invented[/] messages. An example, [bold]not for medical use[/].\n")
-    train(CONFIG, output, seed=seed, overrides=QUICK if quick else (), callback=ProgressCallback(console))
+    folder, bar = RunFolder(output), ProgressCallback(console)
+    quick = quick or (resume and set(QUICK) <= {*folder.started().overrides})
+    changes = QUICK if quick else ()
+    command = shlex.join(["weft", "demo", "--output", str(output), "--resume"])
+    with folder.interruptible(command):
+        train(CONFIG, output, seed=seed, overrides=changes, callback=bar, resume=resume, resume_with=command)
     show_run(output)
     model = load(output)
     for text, answer in zip(_EXAMPLES, model.predict(_EXAMPLES), strict=True):

@@ -22,6 +22,7 @@ def kinds(
     The same stands in docs/reference; editors get it by [cyan]weft schema[/].
     """
     from weft.cli.screen import console, output
+    from weft.errors import ConfigError
     from weft.reference.describe import describe_rooms
     from weft.reference.find import find_kind, find_room
     from weft.reference.terminal import kind_page, kinds_table, rooms_table
@@ -30,9 +31,13 @@ def kinds(
         output.print(rooms_table(describe_rooms()))
         console.print("\nNext: weft kinds ROOM, for example weft kinds tasks", markup=False)
         return
-    found = find_room(room)
-    if kind is not None or not found.has_kinds:
-        output.print(kind_page(found.kinds[found.name] if kind is None else find_kind(found, kind)))
+    try:
+        found = find_room(room)
+        chosen = None if kind is None else find_kind(found, kind)
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from None
+    if chosen is not None or not found.has_kinds:
+        output.print(kind_page(chosen or found.kinds[found.name]))
         return
     output.print(f"{found.written}: {found.summary}\n", markup=False)
     output.print(kinds_table(found))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from weft.cli.options import DeviceChoice, FileEncoding, TextColumn
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError
 from weft.model.devices import Device
 
 if TYPE_CHECKING:
@@ -218,13 +218,14 @@ def _open(
 def _open_encoder(
     model: str, labels: str, task: list[str] | None, column: list[str] | None, save: Path | None, device: Device
 ) -> Model:
+    from weft.data.atomic import refuse_existing
     from weft.data.label_list import read_labels
     from weft.model.zero_shot import zero_shot
 
     if task is not None and len(task) > 1:
         raise typer.BadParameter(f"--labels answers one task, but received {len(task)} names for it; give one --task")
-    if save is not None and save.exists():
-        raise ConfigError(f"--save {save} is there already; name a new folder")
+    if save is not None:
+        refuse_existing(save, "name another with --save", but_empty=True)
     if column is not None and len(column) > 1:
         raise typer.BadParameter(f"--labels reads one column, but received {len(column)}; give one --column")
     named = {"task": task[0]} if task else {}

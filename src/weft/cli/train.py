@@ -36,20 +36,14 @@ def train(
         return
     from weft.cli.screen import console, show_run
     from weft.training.folder import RunFolder, resume_command
-    from weft.training.interrupt import Interrupted
     from weft.training.progress import ProgressCallback
     from weft.training.run import default_output
     from weft.training.run import train as run
 
     target = output or default_output(config)
     bar = ProgressCallback(console)
-    try:
+    with RunFolder(target).interruptible(resume_command(config, target, device)):
         run(config, target, callback=bar, overrides=overrides or (), data=data, seed=seed, device=device, resume=resume)
-    except KeyboardInterrupt:  # the second, or one after the last step
-        folder = RunFolder(target)
-        if not folder.has_state():
-            raise
-        raise Interrupted(folder.path, resume_command(config, target, device)) from None
     show_run(target)
 
 

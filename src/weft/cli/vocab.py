@@ -81,8 +81,9 @@ def _learn(
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from weft.cli.screen import console, counting
-    from weft.corpus.vocabulary import learn_vocabulary, parts, refuse_existing, save_vocabulary
+    from weft.corpus.vocabulary import learn_vocabulary, parts, save_vocabulary
     from weft.corpus.vocabulary_stats import measure
+    from weft.data.atomic import refuse_existing
 
     refuse_existing(target)
     texts = words = 0

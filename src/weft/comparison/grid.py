@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, Field
 
 from weft.config.document import check_bounds, read_document, with_rows
 from weft.config.override import apply_override
-from weft.errors import ConfigError, Fault
+from weft.errors import ConfigError, Fault, kind_of
 from weft.spec import Spec, parse
 
 _MOST = 1000  # seeds; more are a slip of the finger
@@ -131,7 +131,7 @@ def _read_base(base: Any, home: Path) -> Any:
     if base is None:
         raise ConfigError('is required; name a config (base = "triage.toml"), or write it as a table, [base]')
     if not isinstance(base, str | os.PathLike | Mapping):
-        raise ConfigError(f"is a config file or a table, but this is a {type(base).__name__}")
+        raise ConfigError(f"is a config file or a table, but this is {kind_of(base)}")
     if isinstance(base, Mapping):
         document = with_rows(base)  # once, for rows may come from an iterator
     else:
@@ -139,7 +139,7 @@ def _read_base(base: Any, home: Path) -> Any:
         document, home = read_document(path), path.parent
     data = document.get("data", "")
     if not isinstance(data, str | os.PathLike):
-        raise ConfigError(f"data is the name of a folder, but this is a {type(data).__name__}")
+        raise ConfigError(f"data is the name of a folder, but this is {kind_of(data)}")
     return {**document, "data": str(_find(home, data))}
 
 

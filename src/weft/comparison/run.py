@@ -28,7 +28,7 @@ from weft.comparison.winners import winners
 from weft.comparison.worker import Worker, run_folder
 from weft.config.document import parse_experiment
 from weft.data.atomic import write_atomically
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, WeftError, kind_of
 from weft.model.devices import Device, choose_device
 from weft.reports.comparison_csv import write_csv
 from weft.reports.comparison_markdown import render_markdown
@@ -99,7 +99,7 @@ def _check_options(grid: object, output: object, jobs: int | None, engine: str, 
     """Raise with everything that is wrong with the options of a call from Python."""
     faults = []
     if not isinstance(grid, str | os.PathLike | Mapping):
-        faults.append(f"a grid is a TOML file or the same as a dict, but this is a {type(grid).__name__}")
+        faults.append(f"a grid is a TOML file or the same as a dict, but this is {kind_of(grid)}")
     if isinstance(grid, Mapping) and output is None:
         faults.append("a grid that is a dict has no name; say where to, as in weft.compare(grid, 'comparisons/mine')")
     if jobs is not None and jobs < 1:

@@ -15,7 +15,7 @@ from tokenizers import models
 
 from weft.corpus.documents import read_pieces
 from weft.corpus.subwords import LEARNERS, SPECIAL, Criterion, Kind, PieceProgress
-from weft.data.atomic import write_atomically
+from weft.data.atomic import refuse_existing, write_atomically
 from weft.data.formats import read_column
 from weft.data.opening import suffix_of
 from weft.errors import ConfigError, DataError, WeftError
@@ -164,9 +164,3 @@ def save_vocabulary(tokenizer: Tokenizer, folder: Path) -> None:
             unfinished.rename(folder)
     except OSError as error:
         raise WeftError(f"cannot write {folder}: {error.strerror or error}") from None
-
-
-def refuse_existing(folder: Path) -> None:
-    """Raise where the folder to be written exists."""
-    if folder.exists():
-        raise ConfigError(f"the output {folder} exists already; name another with --output, or remove it")

@@ -10,7 +10,7 @@ from typing import Any
 from weft.data.bio import spans_of_tags, tags_of_spans
 from weft.data.overlaps import best_disjoint
 from weft.data.records import Input, Relation, Span
-from weft.errors import CellError
+from weft.errors import CellError, kind_of
 
 ONE_LABEL = "span"  # of spans that are only marked, not named
 SPAN_FORM = '[start, end, label] or {"start", "end", "label"}'
@@ -39,10 +39,21 @@ def read_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     return tuple(sorted(dict.fromkeys(list_spans(cell, input)), key=_in_order))
 
 
+def are_named(cell: Any) -> set[bool]:
+    """Whether spans of a cell have labels of their own: of some this may hold, and of others not."""
+    named = set()
+    for entry in cell if isinstance(cell, list | tuple) else ():
+        if isinstance(entry, dict):
+            named.add(entry.get("label") is not None)
+        elif isinstance(entry, list | tuple):
+            named.add(len(entry) > 2 and entry[2] is not None)
+    return named
+
+
 def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
     """The same, as they are listed."""
     if not isinstance(cell, list | tuple):
-        raise CellError(f"spans must be a list of {SPAN_FORM}, but this is a {type(cell).__name__}")
+        raise CellError(f"spans must be a list of {SPAN_FORM}, but this is {kind_of(cell)}")
     unit, size = _unit(input)
     spans = [_parts(span, number) for number, span in enumerate(cell, 1)]
     for number, (start, end, _) in enumerate(spans, 1):
@@ -66,7 +77,7 @@ def list_spans(cell: Any, input: Input) -> tuple[Span, ...]:
 def read_relations(cell: Any, spans: Sequence[Span], labels: Sequence[str] | None) -> tuple[Relation, ...]:
     """Relations between listed spans, by the characters of head and tail; each once, as listed."""
     if not isinstance(cell, list | tuple):
-        raise ValueError(f"relations must be a list of {_PAIR_FORM}, but this is a {type(cell).__name__}")
+        raise ValueError(f"relations must be a list of {_PAIR_FORM}, but this is {kind_of(cell)}")
     relations: dict[Relation, None] = {}
     for number, entry in enumerate(cell, 1):
         fields = [entry.get(key) for key in ("head", "tail", "label")] if isinstance(entry, dict) else entry
@@ -150,10 +161,10 @@ def _words(input: Input) -> Sequence[tuple[int, int]]:
 
 def _tags(cell: Any) -> list[str]:
     if not isinstance(cell, list | tuple):
-        raise ValueError(f"tags must be a list with a word for each token, but this is a {type(cell).__name__}")
+        raise ValueError(f"tags must be a list with a word for each token, but this is {kind_of(cell)}")
     for number, tag in enumerate(cell, 1):
         if not isinstance(tag, str):
-            raise _wrong("word", number, f" has a {type(tag).__name__} as its tag; a tag must be a word")
+            raise _wrong("word", number, f" has {kind_of(tag)} as its tag; a tag must be a word")
         if not tag.strip():
             raise _wrong("word", number, " has a blank tag; each token needs one")
     return [tag.strip() for tag in cell]
@@ -166,16 +177,16 @@ def _unit(input: Input) -> tuple[str, int]:
 def _parts(entry: Any, number: int) -> Span:
     fields = _fields(entry, number) if isinstance(entry, dict) else entry
     if not isinstance(fields, list | tuple):
-        raise _wrong("span", number, f" is a {type(entry).__name__}, not of the form {SPAN_FORM}")
+        raise _wrong("span", number, f" is {kind_of(entry)}, not of the form {SPAN_FORM}")
     if len(fields) not in (2, 3):
         raise _wrong("span", number, f" has {len(fields)} parts, but must be of the form {SPAN_FORM}")
     start, end = fields[:2]
     label = fields[2] if len(fields) == 3 and fields[2] is not None else ONE_LABEL
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _wrong("span", number, f": {name} must be a whole number, but this is a {type(value).__name__}")
+            raise _wrong("span", number, f": {name} must be a whole number, but this is {kind_of(value)}")
     if not isinstance(label, str):
-        raise _wrong("span", number, f": the label must be a word, but this is a {type(label).__name__}")
+        raise _wrong("span", number, f": the label must be a word, but this is {kind_of(label)}")
     if not label.strip():
         raise _wrong("span", number, ": the label is blank; write a word, or leave it out of all spans")
     return start, end, label.strip()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weft.errors import WeftError
+from weft.errors import ConfigError, WeftError
 
 
 @contextmanager
@@ -27,6 +27,12 @@ def replacing(path: Path) -> Iterator[Path]:
         raise WeftError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def refuse_existing(folder: Path, remedy: str = "name another with --output", *, but_empty: bool = False) -> None:
+    """Raise where a folder to be written is there, so that nothing is written over or mixed; `but_empty` is allowed."""
+    if folder.exists() and not (but_empty and folder.is_dir() and not any(folder.iterdir())):
+        raise ConfigError(f"the output {folder} exists already; {remedy}, or remove it")
 
 
 def cannot_write(path: Path, error: OSError) -> WeftError:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
 from weft.data.formats import Row, no_column
 from weft.data.unicode import holds_half_character
-from weft.errors import CellError, DataError
-
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-
-
-def has_decimal_comma(cell: Any) -> bool:
-    """Whether a cell is a fraction as spreadsheets write it in many languages: `1,5`."""
-    return isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) is not None
+from weft.errors import CellError, DataError, kind_of
 
 
 def is_blank(cell: Any) -> bool:
@@ -55,7 +47,7 @@ def _wrong_text(cell: Any) -> str | None:
     if is_blank(cell):
         return "the text is empty; write a text or remove the row"
     if not isinstance(cell, str):
-        return f"a {type(cell).__name__} is not a text; write a text or remove the row"
+        return f"{kind_of(cell)} is not a text; write a text or remove the row"
     if holds_half_character(cell):
         return "the text holds half a character (a lone surrogate); write the file anew from its source"
     return None
@@ -63,7 +55,7 @@ def _wrong_text(cell: Any) -> str | None:
 
 def _check_words(words: Any) -> None:
     if not isinstance(words, list):
-        raise CellError(f"must be a list of words, but this is a {type(words).__name__}; mend or remove the row")
+        raise CellError(f"must be a list of words, but this is {kind_of(words)}; mend or remove the row")
     if not words:
         raise CellError("the list of words is empty; mend or remove the row")
     for number, word in enumerate(words, 1):
@@ -73,7 +65,7 @@ def _check_words(words: Any) -> None:
 
 def _wrong_word(word: Any) -> str | None:
     if not isinstance(word, str):
-        return f"is a {type(word).__name__}, not a text; mend or remove the row"
+        return f"is {kind_of(word)}, not a text; mend or remove the row"
     if not word.strip():
         return "is blank; mend or remove the row"
     if holds_half_character(word):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data.columns import Header, check_header, flatten
+from weft.data.numbers import with_decimal_comma
 from weft.data.opening import UTF8, open_text, read_lines
 from weft.errors import DataError
 
@@ -20,15 +21,17 @@ Cells = tuple[int, dict[str, Any]]  # the line a row begins on, and its columns
 Excel = Literal["comma", "semicolon"]
 
 _LINE_END = re.compile(r"[\r\n]*")
-_UNQUOTED = {separator: re.compile(rf"[^{separator}\r\n]*") for separator in ",;\t"}
+_OTHERS = ("\t", ";", "|")  # that separate where a header has them and no comma, the surest first
+_UNQUOTED = {separator: re.compile(rf"[^{separator}\r\n]*") for separator in (",", *_OTHERS)}
 _QUOTED = re.compile(r'"[^"]*"?')
-_SAID = re.compile(r"sep=([,;\t])[\r\n]*")  # how Excel lets a file say what separates
+_SAID = re.compile(r"sep=([,;\t|])[\r\n]*")  # how Excel lets a file say what separates
 
 
 def read_csv(path: Path, encoding: str = UTF8) -> Iterator[Cells]:
     """The rows of a CSV file with the lines they begin on; fields may be of any length.
 
-    Semicolons separate where the header holds such and no comma, as Excel writes where numbers have a decimal comma.
+    Semicolons separate where the header holds such and no comma, as Excel writes where numbers have a decimal comma;
+    so do tabs, and bars as databases write them.
     """
     return _under_header(_csv_records(path, encoding), path, "put a field with separators or quotes into quotes")
 
@@ -124,7 +127,8 @@ def _separated(lines: Iterator[tuple[int, str]]) -> tuple[Iterator[tuple[int, st
     if said := _SAID.fullmatch(first[1]):
         return lines, 2, said[1]
     names = _QUOTED.sub("", first[1])
-    return chain([first], lines), 1, ";" if ";" in names and "," not in names else ","
+    found = [separator for separator in _OTHERS if separator in names]
+    return chain([first], lines), 1, found[0] if found and "," not in names else ","
 
 
 def _long_record(lines: Iterator[str], separator: str, path: Path, begins: int) -> list[str]:
@@ -135,7 +139,10 @@ def _long_record(lines: Iterator[str], separator: str, path: Path, begins: int) 
 
 
 def _broken(error: csv.Error, path: Path, begins: int) -> DataError:
-    problem = "has a quote that is not closed or not doubled, or a carriage return outside quotes"
+    if "new-line character" in str(error):
+        problem = "has a carriage return outside quotes, with which lines end in files of old Macs; save the file with "
+        return DataError(f"{problem}ordinary line ends, as CSV in UTF-8 has them", file=path, line=begins)
+    problem = "has a quote that is not closed or not doubled"
     return DataError(f"the row that begins here {problem} ({error})", file=path, line=begins)
 
 
@@ -195,8 +202,8 @@ def _write(
         writer = csv.DictWriter(file, list(columns), delimiter=separator, restval="")
         if columns:
             writer.writeheader()
-        writer.writerows(map(_with_decimal_comma if decimal_comma else dict, map(json.loads, waiting)))
+        writer.writerows(map(_with_decimal_commas if decimal_comma else dict, map(json.loads, waiting)))
 
 
-def _with_decimal_comma(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: str(cell).replace(".", ",") if isinstance(cell, float) else cell for name, cell in row.items()}
+def _with_decimal_commas(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: with_decimal_comma(cell) if isinstance(cell, float) else cell for name, cell in row.items()}

@@ -97,7 +97,8 @@ def _no_file(path: Path) -> str:
         beside = [file.name for file in path.parent.iterdir()]
     except OSError:
         beside = []
-    return f"there is no such file{nearest_name(path.name, beside)}"
+    looked = "" if path.is_absolute() else f" in the folder {path.parent.resolve()}"
+    return f"there is no such file{looked}{nearest_name(path.name, beside)}"
 
 
 def can_read(path: Path) -> bool:
@@ -159,6 +160,8 @@ def _other_column(row: Row, column: str) -> str:
 
 def check_output(path: Path, excel: Excel | None = None) -> None:
     """Raise for an output that cannot be written; ask before the work, not after it."""
+    if str(path) == "-":
+        raise ConfigError("- names no file; to see answers on the screen, or pass them on, leave --output out")
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file, such as {path / 'output.csv'}")
     format = _known(path)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
+from weft.data.numbers import read_number
 from weft.errors import DataError
 
 Naming = Literal["keys", "header", "names", "cells"]
@@ -99,6 +100,6 @@ def _are_numbers(values: Sequence[str]) -> bool:
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(float(text))
+        return math.isfinite(read_number(text))
     except ValueError:
         return False

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.data.columns import Header
 from weft.data.opening import UTF8, open_text, read_lines
-from weft.errors import DataError
+from weft.errors import DataError, kind_of
 
 
 def read_json_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -26,7 +26,7 @@ def read_json_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dic
         except (ValueError, RecursionError):
             raise DataError("holds a number too long or brackets too deep to read", file=path, line=number) from None
         if not isinstance(value, dict):
-            raise DataError(f"holds a JSON {type(value).__name__}, but must hold an object", file=path, line=number)
+            raise DataError(f"holds {kind_of(value)}, but must hold an object", file=path, line=number)
         yield number, value
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.data.columns import Header
 from weft.data.opening import UTF8, open_text, read_lines
-from weft.errors import DataError
+from weft.errors import DataError, kind_of
 
 
 def read_json_list(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -25,10 +25,10 @@ def read_json_list(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, dict
     except (ValueError, RecursionError):
         raise DataError("holds a number too long or brackets too deep to read", file=path) from None
     if not isinstance(rows, list):
-        raise DataError(f"holds a JSON {type(rows).__name__}, but must hold a list of objects", file=path)
+        raise DataError(f"holds {kind_of(rows)}, but must hold a list of objects", file=path)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            problem = f"entry {number} of the list is a {type(row).__name__}, but must be an object"
+            problem = f"entry {number} of the list is {kind_of(row)}, but must be an object"
             raise DataError(problem, file=path)
         yield number, row
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.data.unicode import holds_half_character
-from weft.errors import ConfigError
+from weft.errors import ConfigError, kind_of
 
 _BETWEEN_WORDS = re.compile(r"_+|(?<=[^\W\d_])-(?=[^\W\d_])")  # a hyphen beside a digit may be a minus, as in covid-19
 
@@ -61,9 +61,9 @@ def _stripped(value: Any) -> Any:
 def _fault(name: Any, description: Any) -> str | None:
     """What is wrong with a label by itself."""
     if not isinstance(name, str):
-        return f"is not a text but {type(name).__name__}; write it in quotes"
+        return f"is not a text but {kind_of(name)}; write it in quotes"
     if not isinstance(description, str):
-        return f"has a description that is not a text but {type(description).__name__}"
+        return f"has a description that is not a text but {kind_of(description)}"
     if not name:
         return "is empty; write a name, or take out what separates it"
     if holds_half_character(name + description):

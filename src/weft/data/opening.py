@@ -84,18 +84,24 @@ def read_lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
 def decode_lines(stream: IO[bytes], name: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
     """The numbered lines of an open stream; `name` is what errors call it."""
     refuse_workbook(stream, name)
-    yield from _decode_utf8(stream, name) if _is_utf8(encoding) else _decode(stream, name, encoding)
+    utf8 = _is_utf8(encoding) or _begins(stream, codecs.BOM_UTF8)  # what a file says of itself holds for it alone
+    yield from _decode_utf8(stream, name) if utf8 else _decode(stream, name, encoding)
 
 
 def refuse_workbook(stream: IO[bytes], name: Path) -> None:
     """Raise where what is to be read as text begins as zip files and workbooks do."""
-    peek = getattr(stream, "peek", None)  # which a stream in memory has not
-    if peek is not None and peek(4)[:4] in _WORKBOOKS:
+    if _begins(stream, *_WORKBOOKS):
         raise DataError(
             "is a workbook of Excel or another zip file, and no text, whatever its name says; open a workbook and save "
             "its sheet as CSV (in Excel: CSV UTF-8), or unpack a zip file, and name what comes out",
             file=name,
         )
+
+
+def _begins(stream: IO[bytes], *marks: bytes) -> bool:
+    """Whether a stream begins with one of these marks; one in memory does not say."""
+    peek = getattr(stream, "peek", None)
+    return peek is not None and bytes(peek(4)[:4]).startswith(marks)
 
 
 def _decode_utf8(stream: IO[bytes], name: Path) -> Iterator[tuple[int, str]]:

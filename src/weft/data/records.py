@@ -38,4 +38,4 @@ class Example(Input):
 
     gold: Gold
     line: int  # in the file it came from
-    repairs: tuple[str, ...] = ()  # what `repair` had to change
+    repairs: tuple[str, ...] = ()  # what `repair` has to say

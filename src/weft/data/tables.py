@@ -18,7 +18,7 @@ from weft.data.header import with_naming
 from weft.data.labelled_dataset import LabelledDataset, dataset_rows
 from weft.data.opening import EncodedFile
 from weft.data.row_files import RowFiles
-from weft.errors import IN_MEMORY, DataError
+from weft.errors import IN_MEMORY, DataError, kind_of
 
 _NO_NAME = re.compile(r"__index_level_\d+__")  # what Arrow calls the index of a frame that has no name
 
@@ -109,7 +109,7 @@ def open_rows(source: RowSource | RowsInMemory | RowFiles) -> tuple[Path, Iterat
     if isinstance(source, LabelledDataset):
         return IN_MEMORY, _rows(dataset_rows(source), tabular=True)
     if not are_rows(source):
-        raise DataError(f"received a {type(source).__name__}, but needs a file's path, a table, or rows as dicts")
+        raise DataError(f"received {kind_of(source)}, but needs a file's path, a table, or rows as dicts")
     return IN_MEMORY, _rows(source, tabular=False)
 
 
@@ -145,9 +145,7 @@ def _rows(rows: Iterable[Mapping[str, Any]], tabular: bool) -> Iterator[Row]:
 
 def _as_in_files(number: int, columns: Any) -> dict[str, Any]:
     if not isinstance(columns, Mapping):
-        raise DataError(
-            f"is a {type(columns).__name__}, but a row must be a dict of its columns", file=IN_MEMORY, line=number
-        )
+        raise DataError(f"is {kind_of(columns)}, but a row must be a dict of its columns", file=IN_MEMORY, line=number)
     return {str(name): _plain(value) for name, value in columns.items()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.data.tables import is_frame, is_missing
-from weft.errors import DataError
+from weft.errors import DataError, kind_of
 
 _SHOWN = 10  # positions
 _AS_LIST = ("to_pylist", "to_list", "tolist")  # how Arrow's, pandas' and polars', and numpy's arrays become lists
@@ -39,7 +39,9 @@ def refuse_one(texts: object) -> None:
     if is_frame(texts):
         raise DataError(f"received a {kind} where texts are expected; give one of its columns")
     if isinstance(texts, Mapping | bytes) or not isinstance(texts, Iterable):
-        raise DataError(f"received a {kind} where texts are expected; give a list, a Series, an array or a generator")
+        raise DataError(
+            f"received {kind_of(texts)} where texts are expected; give a list, a Series, an array or a generator"
+        )
 
 
 def _listed(texts: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from weft.drafting.columns import shown_name
 from weft.drafting.english import seems_english
 from weft.drafting.files import DataSet
 from weft.drafting.header import check_header
-from weft.drafting.looks import look_of
+from weft.drafting.looks import UNCLEAR_COMMAS, look_of
 from weft.drafting.question import RAW_KINDS, Hints, Question, Seen
 from weft.drafting.sample import Sample
 from weft.drafting.texts import ReadColumns, choose_text
@@ -125,6 +125,9 @@ def _why_nothing(table: Mapping[str, Seen], reading: ReadColumns | None, hints: 
         why = f"nothing suits the kind {hints.kind}"
     else:
         why = "no column looks like an answer"
+    unclear = [seen.shown for seen in table.values() if seen.look.phrase == UNCLEAR_COMMAS]
+    if unclear and reading is not None:
+        return f"{unclear[0]} has {UNCLEAR_COMMAS}; {describe_table(table)}"
     numbers = [seen.shown for seen in table.values() if seen.look.role == "number"]
     if numbers and reading is not None and len(reading.columns) == 1:
         texts = [seen for seen in table.values() if seen.look.role == "text"]

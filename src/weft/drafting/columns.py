@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from weft.data.cells import is_blank
+from weft.data.numbers import has_decimal_comma, read_number
 from weft.data.redact import common_labels
 
 _LONGEST_NAME = 40  # characters; a longer name of a column may be a text
@@ -91,11 +92,20 @@ class SampledColumn:
 
     @cached_property
     def numbers(self) -> list[float] | None:
-        """The cells as numbers, where all of them are."""
+        """The cells as numbers, where all of them are; with commas in a few of them they are rather lists of labels."""
+        if not self.decimal_commas and any(map(has_decimal_comma, self.values)):
+            return None
         try:
-            return [float(value) for value in self.values]
+            return [read_number(value) for value in self.values]
         except ValueError:
             return None
+
+    @cached_property
+    def decimal_commas(self) -> bool:
+        """Whether cells are numbers, and at least half of them fractions with a comma; of labels, some are three."""
+        fractions = sum(map(has_decimal_comma, self.filled))
+        whole = sum(isinstance(cell, str) and cell.strip().lstrip("+-").isdecimal() for cell in self.filled)
+        return 2 * fractions >= len(self.filled) == fractions + whole
 
     @property
     def finite(self) -> bool:

@@ -18,7 +18,10 @@ from weft.drafting.sample import Sample, look_at
 from weft.errors import ConfigError, DataError
 
 _USUAL = ("tags", "spans", "entities", "relations")  # columns that say nothing of what is asked
-_NO_DEV = "without a dev file, a tenth of the rows is held out to choose by where there are 400 or more, else none"
+_NO_DEV = (
+    "without a dev file, a tenth of the rows is held out to choose by where there are 400 or more and most labels have "
+    "40, else none"
+)
 _LANGUAGE = (
     "the texts do not seem to be English, which the packaged encoder knows; name an encoder of their language in "
     "[encoder], or with --encoder"

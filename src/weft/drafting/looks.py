@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from weft.data.annotations import SPAN_FORM
-from weft.data.cells import has_decimal_comma
+from weft.data.separators import parts_of, separator_of
 from weft.drafting.columns import SampledColumn
 from weft.drafting.names import is_called_id, words_of
 
 Role = Literal["text", "label", "labels", "number", "words", "spans", "relations", "own", "idle"]
 
-SEPARATORS = ("|", ";", ",")
 LONGEST_LABEL = 100  # characters; `weft check` takes longer ones for texts
 MANY = 20  # different whole numbers from which they are an amount, not a grade
+UNCLEAR_COMMAS = "numbers whose comma may be decimal or part thousands (1,500); save them with a point"
 _FEW = 5  # different values that are labels though hardly any repeats
 _ENOUGH = 20  # rows from which values that never repeat are no labels
 _LABEL_WORDS = 6
-_LONGEST_PART = 40  # characters of one label among several in a cell
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ def look_of(column: SampledColumn) -> Appearance:
         return Appearance("idle", "an id, by its name")
     if column.different == 1:
         return Appearance("idle", "the same in every row")
-    if _has_decimal_commas(column):
-        return Appearance("idle", "numbers with a decimal comma, which are not read; save them with a point")
+    if column.decimal_commas and column.numbers is None:
+        return Appearance("idle", UNCLEAR_COMMAS)
     if _is_json(column):
         return Appearance("idle", "lists written as JSON in a cell; as lists, weft reads them from .jsonl or .parquet")
     return _look_of_values(column)
@@ -63,7 +62,7 @@ def _look_of_values(column: SampledColumn) -> Appearance:
         if column.whole and _counts_up(column.numbers):
             return Appearance("idle", "numbers that count the rows")
         return Appearance("number", f"numbers from {min(column.numbers):g} to {max(column.numbers):g}")
-    if separator := _separator(column):
+    if separator := separator_of(column.counts):
         return Appearance("labels", f"several labels in a cell, with {separator!r} between them", separator)
     repeats = 2 * different <= rows or different <= min(_FEW, rows - 1)
     if repeats and column.words <= _LABEL_WORDS and column.longest <= LONGEST_LABEL:
@@ -112,13 +111,6 @@ def _is_json(column: SampledColumn) -> bool:
     return all(isinstance(cell, str) and cell.strip()[:1] in ("[", "{") and _parses(cell) for cell in column.filled)
 
 
-def _has_decimal_commas(column: SampledColumn) -> bool:
-    """Whether the cells are numbers, and at least half of them fractions with a comma; of labels, some are three."""
-    fractions = sum(map(has_decimal_comma, column.filled))
-    numbers = sum(isinstance(cell, str) and cell.strip().lstrip("+-").isdecimal() for cell in column.filled)
-    return 2 * fractions >= len(column.filled) == fractions + numbers
-
-
 def _parses(cell: str) -> bool:
     try:
         return isinstance(json.loads(cell), list | dict)
@@ -126,35 +118,12 @@ def _parses(cell: str) -> bool:
         return False
 
 
-def _separator(column: SampledColumn) -> str | None:
-    """What stands between the labels of a cell: parts that recur in other company, and are few."""
-    return next((separator for separator in SEPARATORS if _separates(separator, column.counts)), None)
-
-
-def _separates(separator: str, counts: Counter[str]) -> bool:
-    cells = {cell: _parts(cell, separator) for cell in counts}
-    if not any(len(parts) > 1 for parts in cells.values()):
-        return False
-    company: dict[str, set[str]] = defaultdict(set)
-    for cell, parts in cells.items():
-        for part in parts:
-            company[part].add(cell)
-    uses = sum(counts[cell] * len(parts) for cell, parts in cells.items())
-    short = all(len(part) <= _LONGEST_PART and len(part.split()) <= 3 for part in company)
-    recurring = sum(len(found) > 1 for found in company.values())
-    return short and 2 * recurring >= len(company) and 2 * len(company) <= uses
-
-
-def _parts(cell: str, separator: str) -> list[str]:
-    return [part.strip() for part in cell.split(separator) if part.strip()]
-
-
 def label_counts(cells: Iterable[Any], separator: str | None) -> Counter[str]:
     """How many rows have each label, in cells with several."""
     return Counter(
         str(label).strip()
         for cell in cells
-        for label in (cell if isinstance(cell, list) else _parts(str(cell), separator or "|"))
+        for label in (cell if isinstance(cell, list) else parts_of(str(cell), separator or "|"))
     )
 
 

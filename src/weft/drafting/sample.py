@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from weft.data.cells import is_blank
 from weft.data.formats import Row, read_rows
 from weft.data.header import looks_like_name
-from weft.data.opening import UTF8, read_lines
+from weft.data.opening import UTF8, suffix_of
 from weft.data.redact import named_columns, shown_columns
 from weft.data.unicode import holds_half_character
 from weft.drafting.columns import SampledColumn
@@ -21,7 +21,6 @@ LOOKED_AT = 10_000  # rows; more would tell nothing new and take seconds
 _MOST_COLUMNS = 300  # keys of objects; more are texts that were made keys
 _KEYS = 3  # rows that have a key, for it to be a name
 _NAME_WORDS = 2  # of a first line that nothing shows to be a header; what has more may be a text
-_OTHER_SEPARATORS = {"\t": "tabs"}
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,13 @@ class Sample:
 
 def look_at(path: Path, limit: int = LOOKED_AT, encoding: str = UTF8) -> Sample:
     """The columns of a file's first rows; raises DataError as its reader does, and for a file without rows."""
-    try:
-        rows = read_rows(path, encoding)
-        seen = list(islice(rows, limit))
-        more = next(rows, None) is not None
-    except DataError as error:
-        raise _with_hint(error, path, encoding) from None
+    rows = read_rows(path, encoding)
+    seen = list(islice(rows, limit))
+    more = next(rows, None) is not None
     if not seen:
         raise DataError("holds no rows; a draft needs rows with texts and answers to look at", file=path)
     names = dict.fromkeys(chain.from_iterable(row.columns for row in seen))
-    _refuse_foreign_separator(path, list(names), seen[0])
+    _refuse_commas(path, list(names), seen[0])
     if len(names) > _MOST_COLUMNS:
         hidden = shown_columns(names, (), "keys")
         raise DataError(f"has {len(names):,} different columns; are texts used as keys? {hidden}", file=path)
@@ -75,34 +71,7 @@ def _known(names: Iterable[str], rows: Sequence[Row]) -> set[str]:
     return {name for name in names if looks_like_name(name) and len(name.split()) <= _NAME_WORDS}
 
 
-def _refuse_foreign_separator(path: Path, names: list[str], first: Row) -> None:
-    """Raise where the only column's name and cell are whole lines of a table with another separator."""
-    if path.suffix.lower() not in (".csv", ".tsv") or len(names) != 1:
-        return
-    for separator, words in {**_OTHER_SEPARATORS, ",": "commas"}.items():
-        if separator in names[0] and separator in str(first.columns[names[0]]):
-            raise DataError(_foreign(path, words), file=path, line=1)
-
-
-def _with_hint(error: DataError, path: Path, encoding: str) -> DataError:
-    """The reader's error, and what is behind it where the first line shows another separator."""
-    if error.line is None or path.suffix.lower() != ".csv":
-        return error
-    header = next(_lines(path, encoding), "")
-    for separator, words in _OTHER_SEPARATORS.items():
-        if separator in header and "," not in header:
-            return DataError(f"{error.message}. It {_foreign(path, words)}", file=path, line=error.line)
-    return error
-
-
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    try:
-        yield from (line for _, line in read_lines(path, encoding))
-    except DataError:
-        return
-
-
-def _foreign(path: Path, words: str) -> str:
-    own = "tabs" if path.suffix.lower() == ".tsv" else "commas"
-    rename = ", or name it .tsv" if words == "tabs" else ""
-    return f"seems to have {words} between its columns, but {path.suffix} has {own}; save it with {own}{rename}"
+def _refuse_commas(path: Path, names: list[str], first: Row) -> None:
+    """Raise where the only column's name and cell of a .tsv are whole lines of a table with commas."""
+    if suffix_of(path) == ".tsv" and len(names) == 1 and "," in names[0] and "," in str(first.columns[names[0]]):
+        raise DataError("seems to have commas between its columns, but .tsv has tabs; name it .csv", file=path, line=1)

@@ -14,9 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from weft.data.atomic import refuse_existing
 from weft.data.formats import read_rows
 from weft.demo import CONFIG as TRIAGE
-from weft.errors import ConfigError, WeftError
+from weft.errors import WeftError
 
 FOLDER = Path(__file__).parent / "support"
 _ABOUT = "README.md"  # beside the data: what the columns hold, and under which licence
@@ -70,8 +71,7 @@ class PackagedExample:
 
     def write(self, folder: Path) -> None:
         """Copy config, data and what is said about them into a new folder: complete or not at all."""
-        if folder.exists():
-            raise ConfigError(f"the output {folder} exists already; name another with --output, or remove it")
+        refuse_existing(folder)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as private:

@@ -135,6 +135,9 @@ def _own_answers(name: str, column: str) -> Lack:
 def _no_answers(name: str, column: str, columns: Mapping[str, None], asked: bool) -> Lack:
     if column in columns:
         return Lack(f"no row has an answer for the task {name!r} (column {column!r})", asked=asked)
+    if asked:
+        said = f"there is no column {column!r}, which was named for the answers of the task {name!r} (--label, label=)"
+        return Lack(f"{said}{nearest_name(column, columns)}", asked=True)
     return Lack(
         f"task {name!r} has its answers in the column {column!r}{nearest_name(column, columns)}",
         f'to read another: --label {name}=NAME, in Python label={{"{name}": NAME}}',

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from weft.checkpoints.hf import CONFIG
 from weft.checkpoints.source import DEFAULT, refuse_unfinished
+from weft.data.atomic import refuse_existing
 from weft.data.frames import frame_builder
 from weft.data.predictions import PlainPrediction
 from weft.data.tables import RowSource
@@ -191,7 +192,8 @@ class Model:
         return inspect(self.network, task, texts, layer, heads, leave_words_out=leave_words_out)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model to a folder that `weft.load` reads."""
+        """Write the model to a new folder, or an empty one, that `weft.load` reads; nothing is written over."""
+        refuse_existing(Path(folder), "save into a new folder", but_empty=True)
         save_network(self.network, Path(folder))
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
@@ -103,8 +103,12 @@ class Target(ABC):
         return False
 
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
-        """The cell with everything mended that can be, and how often what was; only where the options ask for it."""
+        """The cell with all mended that the options ask to mend, and what is to be said of how it is read."""
         return cell, Counter()
+
+    def are_named(self, cell: Any, column: str) -> Collection[bool]:
+        """Whether what a cell marks has labels of its own, as far as labels may be left out; both where some has."""
+        return ()
 
     def answer(self, cell: Any, input: Input, column: str, line: int) -> Example | None:
         """An input with the gold answer of its cell, None where that is blank; raises ValueError with what is wrong."""

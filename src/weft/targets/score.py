@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
@@ -16,10 +17,11 @@ from torch.nn import functional as F
 
 from weft.baselines.majority import mean_scores
 from weft.baselines.tfidf import tfidf_pair_scores, tfidf_scores
-from weft.data.cells import has_decimal_comma, is_blank
+from weft.data.cells import is_blank
+from weft.data.numbers import has_decimal_comma, may_part_thousands, read_number
 from weft.data.predictions import Prediction, ScorePrediction
 from weft.data.records import Example, Gold, Input
-from weft.errors import ConfigError
+from weft.errors import ConfigError, kind_of
 from weft.losses import Loss, LossFunction, TargetType
 from weft.losses.mse import Mse
 from weft.metrics.outcomes.numbers import NumberOutcomes
@@ -29,15 +31,19 @@ from weft.tensors import Batch, Scores
 
 ScoreActivation = Literal["sigmoid", "linear", "cosine"]
 _WITH_UNIT = re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*(?:[^\W\d_]{1,3}\b|[%€$£°/])")
-_POINT = "; a decimal comma is not read, since in other places it parts thousands: write a point"
+_POINT = (
+    "; with three digits behind it a comma may be decimal or part thousands: write a point, or "
+    "another digit (1,5000), or no comma"
+)
+_COMMA = "numbers with a decimal comma, read as fractions"
 
 
 def _received(cell: Any) -> str:
     """What kind of thing stands in place of a number, never what it says, and what to do about it."""
-    if has_decimal_comma(cell):
+    if may_part_thousands(cell):
         return _POINT
     if not isinstance(cell, str):
-        return f", but this is a {type(cell).__name__}"
+        return f", but this is {kind_of(cell)}"
     if _WITH_UNIT.match(cell):
         return "; this is one with more behind it, such as a unit or a sign: write the number alone"
     digits = any(map(str.isdigit, cell))
@@ -73,7 +79,7 @@ class ScoreTarget(Target):
         if is_blank(cell):
             return None
         try:
-            value = float(cell)
+            value = read_number(cell)
         except (TypeError, ValueError):
             raise ValueError(f"a score must be a number{_received(cell)}") from None
         if not math.isfinite(value):
@@ -81,6 +87,11 @@ class ScoreTarget(Target):
         if self.scale and not self.scale[0] <= value <= self.scale[1]:
             raise ValueError(f"score {value:g} is outside the scale {self.scale[0]:g} … {self.scale[1]:g}")
         return value
+
+    def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
+        """The cell as it is, and that its comma is read as a decimal point."""
+        comma = has_decimal_comma(cell) and not may_part_thousands(cell)
+        return cell, Counter({_COMMA: 1} if comma else {})
 
     def cell(self, gold: Gold, input: Input, column: str) -> Any:
         return gold

@@ -38,7 +38,7 @@ from weft.tokenization.windows import Window
 _SAME: dict[str, tuple[Any, ...]] = {"pooling": (Mean(),)}  # model folders store it for every task
 
 
-_PLENTY, _PLENTY_PER_LABEL = 400, 40  # rows: so many can spare a share to choose by
+PLENTY, PLENTY_PER_LABEL = 400, 40  # rows: so many can spare a share to choose by
 
 
 class Task(TaskFiles, root=True):
@@ -134,7 +134,7 @@ class Task(TaskFiles, root=True):
         target, kept = self.target(), self.keep(len(train))
         counts = Counter(label for row in train for label in target.labels_in(row.gold)) if target.labels_rows else {}
         of_label = median(counts.values()) * kept / len(train) if counts else math.inf
-        return DEV_SHARE if kept >= _PLENTY and of_label >= _PLENTY_PER_LABEL else None
+        return DEV_SHARE if kept >= PLENTY and of_label >= PLENTY_PER_LABEL else None
 
     def input_key(self, header: Collection[str]) -> Hashable:
         """Equal for tasks that read the same of every row of a file with these columns."""

@@ -20,8 +20,9 @@ from weft.checkpoints.hf import read_json
 from weft.checkpoints.source import running_folder
 from weft.checkpoints.state import STATE, read_document, remove_state
 from weft.config.experiment import Experiment
-from weft.data.atomic import write_atomically
+from weft.data.atomic import refuse_existing, write_atomically
 from weft.errors import ConfigError, WeftError
+from weft.training.interrupt import Interrupted
 from weft.training.lock import locked
 
 CONFIG, CACHE = "weft.toml", "cache"
@@ -47,6 +48,16 @@ class RunFolder:
     def lock(self) -> AbstractContextManager[None]:
         """Keep others out of this folder; see `locked`."""
         return locked(self.path.with_name(self.path.name + ".lock"), f"training into {self.target}")
+
+    @contextlib.contextmanager
+    def interruptible(self, command: str) -> Iterator[None]:
+        """Within this context, to be interrupted in mid-step says with which command to go on, where a run can."""
+        try:
+            yield
+        except KeyboardInterrupt:  # the second, or one after the last step
+            if not self.has_state():
+                raise
+            raise Interrupted(self.path, command) from None
 
     def has_state(self) -> bool:
         """Whether there is anything to go on from."""
@@ -104,9 +115,7 @@ class RunFolder:
             shutil.rmtree(self.path)
 
     def _check_target(self) -> None:
-        if self.target.exists():
-            remedy = "name another with --output (in Python, output=…), or remove it"
-            raise ConfigError(f"the output {self.target} exists already; {remedy}")
+        refuse_existing(self.target, "name another with --output (in Python, output=…)")
 
     def _remove_beginning(self) -> None:
         """Remove what a run leaves that was killed before its first state; refuse where there is more than that."""

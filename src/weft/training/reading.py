@@ -18,10 +18,11 @@ from weft.data.formats import NO_ROWS, Row
 from weft.data.header import Naming
 from weft.data.opening import EncodedFile
 from weft.data.records import Example, Input
-from weft.data.redact import shown_columns, slip_of
+from weft.data.redact import common_labels, shown_columns, slip_of
 from weft.data.row_files import RowFiles
 from weft.data.tables import RowsInMemory, open_rows
 from weft.errors import CellError, DataError
+from weft.targets.base.reading import UnlistedLabel
 from weft.tasks import Task
 from weft.training.faults import Faults
 
@@ -30,6 +31,9 @@ Opened = EncodedFile | RowFiles | RowsInMemory
 
 SHOWN = 5  # lines, labels and problems named one by one before the rest are only counted
 UNLIKELY = 20  # different wrong answers after which they are taken for another column, neither read on nor named
+_UNNAMED = (
+    "spans without a label, where others of this column have one; label them too, or leave labels out of all spans"
+)
 _Problems = defaultdict[tuple[str, str], list[tuple[int, str]]]  # by column and message: lines, and what each says
 
 
@@ -185,7 +189,9 @@ class _Reader:
         self.others: dict[str, list[str]] = {}  # the columns of the first row without it
         self.problems: _Problems = defaultdict(list)  # of texts
         self.wrong: _Problems = defaultdict(list)  # answers
-        self.refused: dict[str, str] = {}  # the message about each wrong answer
+        self.refused: dict[str, ValueError] = {}  # what is wrong with each wrong answer
+        self.unlisted: dict[str, tuple[UnlistedLabel, str, list[int]]] = {}  # with their columns and lines
+        self.named: dict[bool, list[int]] = {True: [], False: []}  # lines of spans with labels, and of some without
         self.repairs: Counter[str] = Counter()
         self.respelled: Counter[str] = Counter()
 
@@ -213,6 +219,8 @@ class _Reader:
         example = self._read_gold(cell, input, row.line)
         if example is not None and input is not None:
             self.repairs.update(example.repairs)
+            for named in self.target.are_named(cell, self.column):
+                self.named[named].append(row.line)
             self.rows.append(example)
 
     def _read_input(self, row: Row, column: str) -> Input | None:
@@ -228,19 +236,34 @@ class _Reader:
             self.padded.append(line)
         alone = not isinstance(cell, list)  # whether tags and spans are right depends on their text
         if alone and str(cell) in self.refused:
-            self.wrong[self.column, self.refused[str(cell)]].append((line, self.refused[str(cell)]))
+            self._refuse(self.refused[str(cell)], cell, line)
         elif alone or input is not None:
             try:
                 return self.target.answer(cell, input or Input(()), self.column, line)
             except CellError as error:
                 self.wrong[self.column, error.general].append((line, str(error)))
             except ValueError as error:
-                message = f"{error}{self._respelling(cell)}"
-                self.wrong[self.column, message].append((line, message))
+                self._refuse(error, cell, line)
                 if alone:
-                    self.refused[str(cell)] = message
+                    self.refused[str(cell)] = error
                     self.hopeless = len(self.refused) > UNLIKELY
         return None
+
+    def _refuse(self, error: ValueError, cell: Any, line: int) -> None:
+        if isinstance(error, UnlistedLabel):
+            self.unlisted.setdefault(error.label, (error, self.column, []))[2].append(line)
+        else:
+            message = f"{error}{self._respelling(cell)}"
+            self.wrong[self.column, message].append((line, message))
+
+    def _tell_unlisted(self) -> None:
+        """Take labels that the config does not list for wrong answers: by name, where as many rows have them."""
+        counts = Counter(label for row in self.rows for label in self.target.labels_in(row.gold))
+        counts.update({label: len(lines) for label, (_, _, lines) in self.unlisted.items()})
+        names = common_labels(counts) if self.target.labels_rows else ()  # those of spans stand beside their words
+        for label, (error, column, lines) in self.unlisted.items():
+            message = f"{error.said(names)}{self._respelling(label)}"
+            self.wrong[column, message] += [(line, message) for line in lines]
 
     def _respelling(self, cell: Any) -> str:
         """How the config says that an answer is a slip of a label that it lists."""
@@ -251,6 +274,8 @@ class _Reader:
 
     def finish(self, faults: Faults) -> SplitRows:
         """What was read, after adding what is wrong to the faults."""
+        if self.unlisted:
+            self._tell_unlisted()
         complete = bool(self.rows) and not (self.broken or self.hopeless or self.absent)
         part = SplitRows(
             self.config_path,
@@ -285,6 +310,8 @@ class _Reader:
             messages.append(part.locate(message, () if everywhere else lines))
         messages += [_describe(part, *problem) for problem in self.problems.items()]
         messages += self._wrong_answers(part)
+        if all(self.named.values()):
+            messages.append(part.locate(_UNNAMED, self.named[False], self.column))
         if not (self.rows or self.absent or self.problems or self.wrong):
             empty = f"holds no row with an answer in the column {self.column!r}" if self.total else NO_ROWS
             empty += "; fill it in, or name the column that has the answers" if self.column in self.columns else ""
@@ -298,9 +325,11 @@ class _Reader:
         return f"; {shown_columns(columns, known, self.naming)}"
 
     def _wrong_answers(self, part: SplitRows) -> list[str]:
-        shown = 0 if self.hopeless or self.column in self.task.text_columns() else SHOWN
         ordered = sorted(self.wrong.items(), key=lambda item: -len(item[1]))
-        messages = [_describe(part, *problem) for problem in ordered[:shown]]
+        told = len(ordered) <= SHOWN and not self.target.labels  # numbers that are wrong for a few reasons
+        shown = 0 if (self.hopeless and not told) or self.column in self.task.text_columns() else SHOWN
+        unread = " or more" if self.hopeless else ""
+        messages = [_describe(part, *problem, more=unread) for problem in ordered[:shown]]
         rest = [line for _, rows in ordered[shown:] for line, _ in rows]
         if rest:
             more = f"… and {len(ordered) - shown} more kinds of wrong answer ({count_rows(rest)})"
@@ -311,8 +340,8 @@ class _Reader:
         return messages
 
 
-def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[int, str]]) -> str:
+def _describe(part: SplitRows, problem: tuple[str, str], rows: Sequence[tuple[int, str]], more: str = "") -> str:
     """A problem of some rows; of a single one in its own words, which say the place in the row."""
     (column, general), (_, exact) = problem, rows[0]
-    message = f"{general} ({count_rows(rows)})" if len(rows) > 1 else exact
+    message = f"{general} ({count_rows(rows)}{more})" if len(rows) > 1 else exact
     return part.locate(message, [line for line, _ in rows], column)

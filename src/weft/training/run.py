@@ -20,7 +20,7 @@ from weft.config.document import data_folder, parse_experiment, read_experiment
 from weft.config.experiment import Experiment
 from weft.data.atomic import write_atomically
 from weft.data.records import Example
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, WeftError, kind_of
 from weft.metrics.outcomes.file import OUTCOMES, write_outcomes
 from weft.model.devices import Device, choose_device
 from weft.model.evaluate import ScoredWindow, TaskResult, calibrate, evaluate, hidden_names, measure_baselines
@@ -96,6 +96,7 @@ def train_one_of_many(
     shared: Shared | None = None,
     fold: Fold | None = None,
     resumable: bool = True,
+    resume_with: str | None = None,
 ) -> Model:
     """As `train`, with what only matters where many runs are compared.
 
@@ -103,6 +104,7 @@ def train_one_of_many(
         shared: what many runs of this process load, read and compute once; the result is the same as without it.
         fold: the part of the training rows to report on, instead of a test file's rows.
         resumable: write down on the way what `resume` needs; without it, short runs are quicker.
+        resume_with: what to type to go on with it, where that is not `weft train`.
     """
     changes = (*overrides, *([f"seed={seed}"] if seed is not None else []))
     name, home = _name(config), Path() if isinstance(config, Mapping) else Path(config).parent
@@ -117,7 +119,7 @@ def train_one_of_many(
             folder.resume(experiment)
         else:
             folder.start(experiment, started)
-        command = resume_command(config, target, device) if resumable else None
+        command = (resume_with or resume_command(config, target, device)) if resumable else None
         run = Run(experiment, base, folder, device, callback or ProgressCallback(), command, shared, fold)
         network = run.finish(run.learn(resume))
         folder.publish()
@@ -129,7 +131,7 @@ def _name(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     if isinstance(config, Mapping):
         return "run"
     if not isinstance(config, str | os.PathLike):
-        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is a {type(config).__name__}")
+        raise ConfigError(f"a config is a TOML file or the same as a dict, but this is {kind_of(config)}")
     return os.fspath(config)
 
 
@@ -202,7 +204,7 @@ class Run:
                 continue
             repairs = Counter(repair for part in vars(splits).values() for row in part for repair in row.repairs)
             for said, count in repairs.items():
-                self.callback.note(f"{name}: {count:,} {said} (repair)")
+                self.callback.note(f"{name}: {count:,} {said}")
         if note := uncalibrated_note(self.network):
             self.callback.note(note)
         self.probes = self._probe() if self.experiment.training.baselines else {}

@@ -148,12 +148,14 @@ def _check_unseen(part: SplitRows, task: Task, known: Mapping[str, int], faults:
         for label in target.labels_in(row.gold):
             if label not in known:
                 lines[label].append(row.line)
-    names = {*common_labels(known), *target.labels}
+    together = Counter(known) + Counter(label for row in part.rows for label in target.labels_in(row.gold))
+    names = {*common_labels(known), *common_labels(together), *target.labels}
     shown = SHOWN if len(lines) <= UNLIKELY else 0
     ordered = sorted(lines)
     for label in ordered[:shown]:
-        shown_as = f"{shown_label(label, names)} never occurs in training{nearest_name(label, names)}"
-        near = slip_of(label, names)
+        others = names - {label}  # it may be one of the names itself
+        shown_as = f"{shown_label(label, names)} never occurs in training{nearest_name(label, others)}"
+        near = slip_of(label, others)
         said = task.respelling({} if near is None else {label: near})
         message = f"label {shown_as} ({count_rows(lines[label])})" + (f"; if so, say {said}" if said else "")
         faults.add(part.path, part.locate(message, lines[label]), DataError)

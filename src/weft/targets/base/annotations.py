@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from weft.data.annotations import read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
+from weft.data.annotations import are_named, read_spans, read_tags, refuse_overlaps, repair_spans, repair_tags
 from weft.data.bio import tags_of_spans
 from weft.data.cells import is_blank
 from weft.data.predictions import PredictedSpan, Prediction, SpansPrediction
@@ -91,7 +91,12 @@ class SpanTarget(AnnotationTarget):
     def repair(self, cell: Any, input: Input, column: str) -> tuple[Any, Counter[str]]:
         if not self.repairs:
             return cell, Counter()
-        return repair_tags(cell) if column == self.tags_column else repair_spans(cell, input, flat=self.flat)
+        tagged = column == self.tags_column
+        cell, done = repair_tags(cell) if tagged else repair_spans(cell, input, flat=self.flat)
+        return cell, Counter({f"{what} (repair)": count for what, count in done.items()})
+
+    def are_named(self, cell: Any, column: str) -> Collection[bool]:
+        return () if column == self.tags_column else are_named(cell)
 
     def find_problems(
         self, examples: Sequence[Example], tokenized: Sequence[TokenizedExample]
