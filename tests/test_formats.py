@@ -184,10 +184,19 @@ def test_a_lower_limit_of_the_process_does_not_hinder_reading(tmp_path: Path) ->
         csv.field_size_limit(before)
 
 
-@pytest.mark.parametrize(("start", "end"), [('"', "\n3,y"), ('"', '" y"\n'), ("", "\ry\n")])
-def test_a_long_row_that_is_broken_is_named_by_the_line_it_begins_on(tmp_path: Path, start: str, end: str) -> None:
+@pytest.mark.parametrize(
+    ("start", "end", "problem"),
+    [
+        ('"', "\n3,y", "quote that is not closed"),
+        ('"', '" y"\n', "quote that is not closed"),
+        ("", "\ry\n", "a carriage return outside quotes"),
+    ],
+)
+def test_a_long_row_that_is_broken_is_named_by_the_line_it_begins_on(
+    tmp_path: Path, start: str, end: str, problem: str
+) -> None:
     (tmp_path / "in.csv").write_text(f"id,text\n\n2,{start}{'x' * 200_000}{end}", encoding="utf-8", newline="")
-    with pytest.raises(DataError, match="quote that is not closed") as caught:
+    with pytest.raises(DataError, match=problem) as caught:
         list(read_rows(tmp_path / "in.csv"))
     assert caught.value.line == 3
     assert "xxx" not in str(caught.value)
