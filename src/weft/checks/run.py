@@ -11,7 +11,13 @@ from weft.checks.files import find_file_notes
 from weft.checks.findings import SEVERITIES, Finding, Part
 from weft.checks.labels import find_odd_labels, find_several, find_small_parts, find_unmeasured
 from weft.checks.no_answers import find_no_answers
-from weft.checks.settings import find_odd_batches, find_odd_settings, find_uncalibrated_costs, find_unordered_labels
+from weft.checks.settings import (
+    find_odd_batches,
+    find_odd_settings,
+    find_slow_precision,
+    find_uncalibrated_costs,
+    find_unordered_labels,
+)
 from weft.checks.spelling import find_look_alikes
 from weft.checks.tokens import find_odd_tokens
 from weft.training.prepare import PreparedRun
@@ -42,6 +48,7 @@ def run_checks(prepared: PreparedRun) -> CheckReport:
     """All findings about what was prepared, and the rows they are about."""
     parts = {name: _parts(splits) for name, splits in prepared.rows.parts.items()}
     found = [Finding("error", fault.path, fault.message) for fault in prepared.faults]
+    found += find_slow_precision(prepared.experiment, prepared.device)
     found += find_odd_settings(prepared.experiment)
     texts = Normalised()
     for name in parts:

@@ -8,10 +8,17 @@ from itertools import combinations
 
 from weft.checks.findings import Finding, Part
 from weft.config.experiment import Experiment
+from weft.model.devices import Device, slow_half_precision
 from weft.model.network import loss_of
 from weft.tasks import Task
 
 HIGH_RATE = 1e-3  # learning rates above this ruin a pretrained encoder
+
+
+def find_slow_precision(experiment: Experiment, device: Device) -> Iterator[Finding]:
+    """Half precision on a processor that computes it in other instructions."""
+    if message := slow_half_precision(experiment.training.precision, device):
+        yield Finding("note", "training.precision", message, '"fp32" is quicker here, and more exact', message)
 
 
 def find_odd_settings(experiment: Experiment) -> Iterator[Finding]:

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from weft.checks.settings import find_slow_precision
 from weft.comparison.checked import read_checked, write_checked
 from weft.comparison.engine import Engine, Here
 from weft.comparison.expected import expected_seconds
@@ -213,8 +215,16 @@ class _Comparing:
     def _tell_plan(self, done: int, seconds: float) -> None:
         first, *others = describe_plan(self.plan)
         before = f", {done} of them done before" if done else ""
-        for sentence in (f"{first}{before}: {in_words(seconds)}", *others):
+        for sentence in (f"{first}{before}: {in_words(seconds)}", *others, *self._slow()):
             self.callback.note(sentence)
+
+    def _slow(self) -> list[str]:
+        """What is said of half precision where this machine is slow in it."""
+        if self.engine == "ray":
+            return []
+        arms = (parse_experiment(dict(arm.document)) for arm in self.plan.arms)
+        found = (finding for experiment in arms for finding in find_slow_precision(experiment, self.device))
+        return [f"{finding.full}: --set base.training.precision=fp32" for finding in islice(found, 1)]
 
 
 def _write(folder: Path, record: ComparisonRecord) -> None:

@@ -68,6 +68,7 @@ class PreparedRun:
     targets: dict[str, FittedTarget] = field(
         default_factory=dict
     )  # of every task with rows to learn from, or without need of them
+    device: Device = "auto"  # where it would be learned
     unread: list[str] = field(default_factory=list)  # tasks whose raw text is too long to be read only to check it
     network: Network | None = None
     reasons: tuple[str, ...] = ()  # why it will learn as it does, as far as a preset has chosen
@@ -111,7 +112,9 @@ def prepare(
     with faults.catch("encoder.from" if experiment.encoder.scratch is None else "encoder.scratch.tokenizer"):
         load = partial(load_source, experiment, base, verify=cache is not None or shared is not None)
         source = load() if shared is None else shared.source(experiment, base, load)
-    return prepare_with(experiment, base, source, faults, cache=cache, reading=reading, shared=shared, fold=fold)
+    prepared = prepare_with(experiment, base, source, faults, cache=cache, reading=reading, shared=shared, fold=fold)
+    prepared.device = device
+    return prepared
 
 
 def prepare_with(

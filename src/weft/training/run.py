@@ -14,6 +14,7 @@ import tomli_w
 import torch
 
 from weft.checkpoints.masked_head import write_masked_model
+from weft.checks.settings import find_slow_precision
 from weft.checks.tokens import cut_notes
 from weft.checks.too_good import find_too_good
 from weft.config.document import data_folder, parse_experiment, read_experiment
@@ -170,7 +171,8 @@ class Run:
             self.data, self.network = prepared.complete()
             self.experiment = experiment = prepared.experiment
             self.reasons = prepared.reasons
-            for note in (*self.reasons, *cut_notes(prepared)):
+            slow = [finding.in_one_line for finding in find_slow_precision(experiment, device)]
+            for note in (*self.reasons, *cut_notes(prepared), *slow):
                 callback.note(note)
             found = find_too_good(prepared)
             self.too_good = {name: tuple(one.in_one_line for one in findings) for name, findings in found.items()}
