@@ -4,7 +4,8 @@
     python benchmarks/few_labels.py weft probe tfidf fine_tuning setfit_paper setfit_default
 
 Every method learns from the same rows, answers the same test rows and starts from the same all-MiniLM-L6-v2. Each run
-is written as it ends, one file per method, so that long ones can be interrupted and go on.
+is written as it ends, one file per method, so that long ones can be interrupted and go on. Seconds are not kept:
+few_labels_seconds.py measures them.
 
     python benchmarks/few_labels.py --choose --output few_labels_settings
 
@@ -94,15 +95,15 @@ class Job:
 Answer = tuple[float, list[str]]  # seconds of training, and a label for each test row
 
 
-def setfit(job: Job, callbacks: Sequence[Any] = (), packed: bool = False, **recipe: Any) -> Answer:
-    """SetFit with its default head, a logistic regression; `packed` leaves out the padding of its encoder."""
+def setfit(job: Job, callbacks: Sequence[Any] = (), without_padding: bool = False, **recipe: Any) -> Answer:
+    """SetFit with its default head, a logistic regression; `without_padding`, its encoder computes none."""
     from datasets import Dataset
     from setfit import SetFitModel, Trainer, TrainingArguments
 
     from weft.checkpoints.source import packaged_folder
 
     model = SetFitModel.from_pretrained(str(packaged_folder()), local_files_only=True)
-    if packed:
+    if without_padding:
         from setfit_packed import leave_padding_out
 
         leave_padding_out(model.model_body)
@@ -121,12 +122,12 @@ def setfit(job: Job, callbacks: Sequence[Any] = (), packed: bool = False, **reci
 
 def setfit_paper(job: Job) -> Answer:
     """As in its paper: twenty pairs of each kind for every row."""
-    return setfit(job, num_iterations=20)
+    return setfit(job, without_padding=True, num_iterations=20)
 
 
 def setfit_default(job: Job) -> Answer:
     """As it comes: every pair of rows, those of one label repeated until there are as many."""
-    return setfit(job)
+    return setfit(job, without_padding=True)
 
 
 def tfidf(job: Job) -> Answer:
@@ -285,7 +286,7 @@ def main() -> None:
                         continue
                     seconds, answers = known[method](Job(of, train, test, seed))
                     right = [answer == label for answer, (_, label) in zip(answers, test, strict=True)]
-                    record(file, name, per_class, seed, len(test), f"{seconds:.1f}", packed(right))
+                    record(file, name, per_class, seed, len(test), "", packed(right))
                     share = sum(right) / len(right)
                     print(
                         f"{method} {name} {per_class} per class, seed {seed}: {share:.4f} in {seconds:.1f} s",
