@@ -29,11 +29,11 @@ python -m docs.results
 ```
 
 SetFit's recipes: as in its paper (20 pairs of each kind for every row, `num_iterations=20`), and as version 1.2 comes
-(all pairs of rows); the benchmark lets weft's encoder compute what its own would, padding left out, which changes
-nothing but the time (the first draws were made without). It knows no pairs of texts, so MRPC has no figure of it. It takes hours where there are many
+(all pairs of rows). It knows no pairs of texts, so MRPC has no figure of it. It takes hours where there are many
 classes or long texts: there it has fewer draws, as said in brackets, or none. Its default recipe makes n² pairs and was
-run on small sets only. Plain fine-tuning is weft without its presets: fresh heads, eight epochs, 1e-4 for the encoder
-and 2e-3 for heads.
+run on small sets only. Its encoder is computed by weft's, which leaves padding out and changes nothing but time; the
+draws with 8 per class were made before that. Plain fine-tuning is weft without its presets: fresh heads, eight epochs,
+1e-4 for the encoder and 2e-3 for heads.
 
 A mark behind a figure says how **weft as it comes** compares with that method on that set: ▲ weft is better, ▼ weft is
 worse, = equivalent (the whole interval within ±0.5 points), · cannot be told. They are the verdicts of `weft compare`:
