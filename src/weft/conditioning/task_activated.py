@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, Parts, chosen_layers, task_key
 from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner
+from weft.encoder.linear import linear
 from weft.tensors import Batch
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -80,7 +81,7 @@ class TaskActivatedConditioner(Conditioner):
         added = self.matrices[index] @ self.vectors[task_key(batch.task)]  # (parts, H)
         changed = {"q": q, "k": k, "v": v}
         for part, vector, output in zip(self.parts, added, self.outputs[index], strict=True):
-            changed[part] = F.linear(self.activate(changed[part] + vector), output)
+            changed[part] = linear(self.activate(changed[part] + vector), output)
         return changed["q"], changed["k"], changed["v"]
 
     def encoder_key(self, task: str) -> Hashable:

@@ -6,11 +6,11 @@ Shape letters besides those of `weft.tensors`: M masked tokens of all examples e
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.encoder.activations import ACTIVATIONS
 from weft.encoder.encoder import Encoder
+from weft.encoder.linear import Linear, linear
 
 _LIKE_ENCODER = ("bert", "distilbert")  # families whose head has the encoder's activation
 
@@ -26,7 +26,7 @@ class VocabularyHead(nn.Module):
         super().__init__()
         config = encoder.config
         size = config.embedding_size or config.hidden_size
-        self.dense = nn.Linear(config.hidden_size, size)
+        self.dense = Linear(config.hidden_size, size)
         self.norm = nn.LayerNorm(size, config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.act = ACTIVATIONS[config.hidden_act if config.family in _LIKE_ENCODER else "gelu"]
@@ -40,4 +40,4 @@ class VocabularyHead(nn.Module):
         self.bias.fill_(logs.min()).narrow(0, 0, len(logs)).copy_(logs)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(self.norm(self.act(self.dense(x))), self._words[0].weight, self.bias)
+        return linear(self.norm(self.act(self.dense(x))), self._words[0].weight, self.bias)
