@@ -104,7 +104,7 @@ def setfit(job: Job, callbacks: Sequence[Any] = (), without_padding: bool = Fals
 
     model = SetFitModel.from_pretrained(str(packaged_folder()), local_files_only=True)
     if without_padding:
-        from setfit_packed import leave_padding_out
+        from peers.setfit_packed import leave_padding_out
 
         leave_padding_out(model.model_body)
     rows = Dataset.from_dict({"text": [texts[0] for texts, _ in job.train], "label": job.labels})

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from weft.conditioning import ConditionedLayers, Conditioning, NetworkShape, chosen_layers, per_task, task_key
 from weft.encoder.attention import attend
 from weft.encoder.conditioner import Conditioner
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.errors import ConfigError, Fault
 from weft.tensors import Batch
 
@@ -63,9 +63,9 @@ class TaskPal(nn.Module):
     def __init__(self, width: int, narrow: int, heads: int, layers: int, std: float) -> None:
         super().__init__()
         self.heads = heads
-        self.down = Linear(width, narrow, bias=False)
-        self.up = Linear(narrow, width, bias=False)
-        self.qkv = nn.ModuleList(Linear(narrow, 3 * narrow) for _ in range(layers))
+        self.down = LinearLayer(width, narrow, bias=False)
+        self.up = LinearLayer(narrow, width, bias=False)
+        self.qkv = nn.ModuleList(LinearLayer(narrow, 3 * narrow) for _ in range(layers))
         for linear in (self.down, *self.qkv):
             nn.init.normal_(linear.weight, std=std)
         for linear in self.qkv:

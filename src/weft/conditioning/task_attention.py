@@ -21,7 +21,7 @@ from weft.conditioning import Conditioning, NetworkShape, per_task, task_key
 from weft.encoder.attention import attend
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.errors import ConfigError, Fault
 from weft.tensors import Batch, States
 
@@ -78,7 +78,7 @@ class TopLayer(nn.Module):
         super().__init__()
         width = config.hidden_size
         self.heads = config.num_attention_heads
-        self.query, self.key, self.value = (Linear(width, width) for _ in range(3))
+        self.query, self.key, self.value = (LinearLayer(width, width) for _ in range(3))
         self.norm = None if plain else nn.LayerNorm(width, config.layer_norm_eps)
         for linear in (self.query, self.key, self.value):
             if uniform:

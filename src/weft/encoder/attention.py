@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.dropout import dropout
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.tensors import Batch, FirstTokenAttention, softmax_per_row
 
 
@@ -18,10 +18,10 @@ class SelfAttention(nn.Module):
     def __init__(self, width: int, heads: int, p: float, index: int = 0) -> None:
         super().__init__()
         self.index, self.heads, self.p = index, heads, p
-        self.query = Linear(width, width)
-        self.key = Linear(width, width)
-        self.value = Linear(width, width)
-        self.output = Linear(width, width)
+        self.query = LinearLayer(width, width)
+        self.key = LinearLayer(width, width)
+        self.value = LinearLayer(width, width)
+        self.output = LinearLayer(width, width)
 
     def forward(
         self, x: Tensor, batch: Batch, conditioner: Conditioner, show: bool = False

@@ -10,7 +10,7 @@ from weft.encoder.attention import SelfAttention
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.tensors import Batch, FirstTokenAttention
 
 _CHUNK = 1024  # tokens
@@ -24,9 +24,9 @@ class Block(nn.Module):
         width, eps = config.hidden_size, config.layer_norm_eps
         self.attention = SelfAttention(width, config.num_attention_heads, config.attention_probs_dropout_prob, index)
         self.attention_norm = nn.LayerNorm(width, eps)
-        self.widen = Linear(width, config.intermediate_size)
+        self.widen = LinearLayer(width, config.intermediate_size)
         self.activation = ACTIVATIONS[config.hidden_act]
-        self.narrow = Linear(config.intermediate_size, width)
+        self.narrow = LinearLayer(config.intermediate_size, width)
         self.output_norm = nn.LayerNorm(width, eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from weft.encoder.config import EncoderConfig
 from weft.encoder.dropout import Dropout
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.encoder.lookup import look_up
 from weft.tensors import Batch
 
@@ -23,7 +23,7 @@ class Embeddings(nn.Module):
         self.segments = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
-        self.project = Linear(width, config.hidden_size) if width != config.hidden_size else None
+        self.project = LinearLayer(width, config.hidden_size) if width != config.hidden_size else None
 
     def forward(self, batch: Batch) -> Tensor:
         """(T,) ids → (T, H)."""

@@ -12,7 +12,7 @@ from weft.encoder.block import Block
 from weft.encoder.conditioner import Conditioner
 from weft.encoder.config import EncoderConfig
 from weft.encoder.embeddings import Embeddings
-from weft.encoder.linear import Linear
+from weft.encoder.linear import LinearLayer
 from weft.errors import DataError
 from weft.tensors import Batch, FirstTokenAttention, States
 
@@ -29,7 +29,7 @@ class Encoder(nn.Module):
         self.gradient_checkpointing = False
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
-        self.pooler = Linear(config.hidden_size, config.hidden_size) if config.with_pooler else None
+        self.pooler = LinearLayer(config.hidden_size, config.hidden_size) if config.with_pooler else None
         self.unconditioned = Conditioner()
         self.apply(self._initialise)
 

@@ -16,8 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+_CPU_INFO = Path("/proc/cpuinfo")
 
-class Linear(nn.Linear):
+
+class LinearLayer(nn.Linear):
     """`nn.Linear`, computed by `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -86,7 +88,7 @@ def onednn_is_quicker() -> bool:
 def _processor() -> str:
     """What the system says of the processor, its maker included."""
     try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as opened:
+        with _CPU_INFO.open(encoding="utf-8", errors="replace") as opened:
             return opened.read(4096)
     except OSError:  # not Linux
         return platform.processor()

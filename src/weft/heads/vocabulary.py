@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.encoder.activations import ACTIVATIONS
 from weft.encoder.encoder import Encoder
-from weft.encoder.linear import Linear, linear
+from weft.encoder.linear import LinearLayer, linear
 
 _LIKE_ENCODER = ("bert", "distilbert")  # families whose head has the encoder's activation
 
@@ -26,7 +26,7 @@ class VocabularyHead(nn.Module):
         super().__init__()
         config = encoder.config
         size = config.embedding_size or config.hidden_size
-        self.dense = Linear(config.hidden_size, size)
+        self.dense = LinearLayer(config.hidden_size, size)
         self.norm = nn.LayerNorm(size, config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.act = ACTIVATIONS[config.hidden_act if config.family in _LIKE_ENCODER else "gelu"]
