@@ -1,7 +1,7 @@
 """Linear layers by the quickest single-precision product a processor has.
 
 Torch multiplies through Intel's MKL, which keeps its AVX-512 kernels to Intel's processors: on others that know these
-instructions oneDNN, which torch brings too, takes less than half the time (`benchmarks/products.py`).
+instructions oneDNN, which torch brings too, takes half to two thirds of the time (`benchmarks/products.py`).
 """
 
 from __future__ import annotations
