@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 FIELDS = ("set", "per_class", "seed", "rows", "seconds", "right")
-TEST_ROWS, CHOOSING_ROWS = 1000, 500
+TEST_ROWS = 1000
 Row = tuple[tuple[str, ...], str]  # one text or two, and the label
 
 
@@ -71,10 +71,10 @@ def draw(rows: Sequence[Row], per_class: int, seed: int) -> list[Row]:
     return drawn
 
 
-def set_aside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def set_aside(rows: Sequence[Row], most: int) -> tuple[list[Row], list[Row]]:
     """Rows to draw from, and others to choose settings by: at most a third, the same ones whatever is drawn."""
     order = random.Random(0).sample(rows, len(rows))
-    aside = min(len(rows) // 3, CHOOSING_ROWS)
+    aside = min(len(rows) // 3, most)
     return order[aside:], order[:aside]
 
 
@@ -188,6 +188,11 @@ def preset(**options: Any) -> Callable[[Job], Answer]:
     )
 
 
+def tuned(**options: Any) -> Callable[[Job], Answer]:
+    """weft with its preset for many labels, in half precision."""
+    return lambda job: weft_run(job, preset={"kind": "fine_tuning", **options}, training={"precision": "bf16"})
+
+
 def fine_tuning(job: Job) -> Answer:
     """weft without its presets: one phase from fresh heads, at rates that suit heads and encoder."""
     rates = {"epochs": 8, "learning_rate": 1e-4, "head_learning_rate": 2e-3}
@@ -221,7 +226,8 @@ SETTINGS: dict[str, Callable[[Job], Answer]] = {
     "only fitted without words": lambda job: weft_run(
         job, phases=[{"fit": "logistic", "words": False}], training={"precision": "bf16"}
     ),
-    "fine_tuning": lambda job: weft_run(job, preset="fine_tuning", training={"precision": "bf16"}),
+    "fine_tuning": tuned(),
+    **{f"{epochs} epochs": tuned(least_epochs=epochs) for epochs in (2, 8)},
 }
 
 
@@ -251,6 +257,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("methods", nargs="*", help=f"{', '.join(METHODS)}; or, to choose, {', '.join(SETTINGS)}")
     parser.add_argument("--choose", action="store_true", help="compare settings, on rows of the training files")
+    parser.add_argument("--aside", type=int, default=500, help="rows of a training file to choose by, at most")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--output", type=Path, default=Path("docs/results/few_labels"))
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
@@ -273,7 +280,7 @@ def main() -> None:
                 of = SETS[name]
                 rows = read(options.data / name / "train.csv", of.texts)
                 if options.choose:
-                    rows, test = set_aside(rows)
+                    rows, test = set_aside(rows, options.aside)
                 else:
                     test = read(options.data / name / of.test, of.texts)
                     test = random.Random(0).sample(test, min(len(test), TEST_ROWS))
