@@ -12,11 +12,12 @@ import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from rich.console import Console
 
 import weft
@@ -332,6 +333,27 @@ def test_a_single_run_has_as_many_cores_as_it_had_beside_others(
     engine, at_once = comparing._engine(True, 1)
     assert isinstance(engine, processes.Processes)
     assert (engine.arguments[3], at_once) == (4, 1)
+
+
+def test_time_is_told_of_runs_on_as_many_cores_as_they_will_have(
+    grid: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.comparison import processes
+    from weft.comparison.run import _Comparing
+
+    def timed(self: _Comparing, jobs: Sequence[Job], at_once: int) -> dict[Any, float]:
+        timed_on.append(torch.get_num_threads())
+        return {}
+
+    timed_on: list[int] = []
+    before = torch.get_num_threads()
+    monkeypatch.setattr(processes, "available_cores", lambda: 2 * (before + 1))
+    monkeypatch.setattr(processes.Processes, "run", lambda self, jobs, listener: None)
+    monkeypatch.setattr(_Comparing, "_expected", timed)
+    plan = expand(read_grid(grid))
+    comparing = _Comparing(plan, "grid", tmp_path / "out", "local", 2, "cpu", Shared(), ComparisonCallback())
+    comparing._finish(list_jobs(plan, "cpu"), keep=False)
+    assert (timed_on, torch.get_num_threads()) == ([before + 1], before)
 
 
 @pytest.mark.slow

@@ -39,6 +39,8 @@ class Listener(ABC):
 class Engine(ABC):
     """Carries out runs."""
 
+    threads: int | None = None  # of a run, where that is told; else those of this process
+
     @abstractmethod
     def run(self, jobs: Sequence[Job], listener: Listener) -> None:
         """Carry out all of them; raises `Interrupted` when asked to stop, with all that is finished told before."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+import torch
 
 from weft.comparison.follower import Alike
 from weft.comparison.jobs import Job
@@ -42,6 +44,17 @@ def expected_seconds(jobs: Sequence[Job], timer: Timer, at_once: int) -> dict[Al
             anew = sum(found.states.values()) if room > 1 else _anew(runs, timer, found, known)
             expected[key] = found.steps + (begin * min(at_once, len(runs)) + anew * (len(runs) - 1)) / len(runs)
     return expected
+
+
+@contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Compute on so many cores for a while, as a run of several at once will; None, on as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _anew(runs: Sequence[Job], timer: Timer, found: RunTime, known: Mapping[Hashable, float]) -> float:

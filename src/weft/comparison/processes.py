@@ -47,8 +47,8 @@ class Processes(Engine):
     """
 
     def __init__(self, folder: Path, device: Device, keep: bool, count: int) -> None:
-        threads = max(1, available_cores() // count)
-        self.count, self.arguments = count, (folder, device, keep, threads)
+        self.count, self.threads = count, max(1, available_cores() // count)
+        self.arguments = folder, device, keep, self.threads
         self.deaths: Counter[str] = Counter()
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> None:

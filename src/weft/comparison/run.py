@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from weft.checks.settings import find_slow_precision
 from weft.comparison.checked import read_checked, write_checked
 from weft.comparison.engine import Engine, Here
-from weft.comparison.expected import expected_seconds
+from weft.comparison.expected import expected_seconds, threads
 from weft.comparison.follower import Alike, Follower
 from weft.comparison.grid import read_grid
 from weft.comparison.jobs import Job, list_jobs
@@ -170,7 +170,8 @@ class _Comparing:
         if not pending:
             return []
         engine, at_once = self._engine(keep, len(pending))
-        expected = self._expected(list(pending.values()), at_once)
+        with threads(engine.threads):
+            expected = self._expected(list(pending.values()), at_once)
         seconds = {key: expected.get((job.arm, job.size), math.inf) for key, job in pending.items()}
         todo = [replace(job, resumable=seconds[key] > _LONG) for key, job in pending.items()]
         total = sum(seconds.values()) / at_once
