@@ -36,6 +36,12 @@ def test_equally_frequent_labels_are_settled_by_name() -> None:
     assert majority_labels(["c", "b", "a", "b", "c"], 1) == ["b"]
 
 
+def test_one_row_of_each_of_many_labels_is_learned_from_without_a_word() -> None:
+    texts = [f"word{number}" for number in range(30)]  # scikit-learn would warn of a regression
+    labels = [f"label {number}" for number in range(30)]
+    assert likeliest(tfidf_labels(texts, labels, texts[:3])) == labels[:3]
+
+
 def test_mean_scores_repeat_the_mean() -> None:
     assert mean_scores([1.0, 2.0, 6.0], 2) == [3.0, 3.0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -46,7 +47,10 @@ def shares(train_labels: Sequence[str], rows: int) -> list[Chances]:
 def _fit(features: Any, labels: Sequence[str], seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=1000, random_state=seed, class_weight="balanced").fit(features, list(labels))
+    model = LogisticRegression(max_iter=1000, random_state=seed, class_weight="balanced")
+    with warnings.catch_warnings():  # names of labels are no numbers to regress on, however few rows each has
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        return model.fit(features, list(labels))
 
 
 def _exponentials(likely: Any) -> list[list[float]]:
