@@ -43,8 +43,7 @@ one table. In the tables of differences, above 0 weft is better; every set count
 The settings of weft's default come from some fifteen tries in view of test rows of TREC, banking77 and symptom2disease
 ([decisions](../decisions.md)), so that its figures on these are a little flattered; that heads begin with the words of
 labels, and by which loss rows of one label are brought together, was decided on rows of training files and on other
-sets. The table is being filled: what is not there has not been run. With 16 labels per class there are four draws, too
-few to tell of one set alone, where nine are needed; they do tell of the mean of sets."""
+sets. The table is being filled: what is not there has not been run, SetFit with 16 labels per class among it."""
 
 SECONDS = """\
 ## Seconds of training
