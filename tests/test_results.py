@@ -11,6 +11,7 @@ import pytest
 
 from docs.results.__main__ import FOLDER, RECIPES, pages
 from docs.results.draws import Size, read_sizes
+from docs.results.few_labels import SINGLE, few_labels_page
 from docs.results.recipe import Recipe, read_recipe
 from docs.results.tables import overview, table_files
 
@@ -68,6 +69,15 @@ def test_a_mean_over_sets_can_be_worse_or_not_to_be_told(tmp_path: Path) -> None
     write_runs(tmp_path, "few", mixed)
     lines = [line for line in read_sizes(tmp_path, "ab", NAMES)[8].differences().splitlines() if "mean of" in line]
     assert [line.split(" | ")[-1] for line in lines] == ["worse |", "cannot tell |"]
+
+
+def test_single_draws_have_figures_and_no_differences(tmp_path: Path) -> None:
+    for method in ("weft", "probe"):
+        write_runs(tmp_path, method, {("trec", 1): "fff0", ("sst5", 1): "ff00"})
+    page = few_labels_page(tmp_path)
+    assert "| **weft, as it comes** | 0.750 | 0.500 | 0.625 |" in page
+    assert SINGLE in page
+    assert "### Differences" not in page
 
 
 def test_seconds_are_means_over_draws_and_are_summed_over_sets(size: Size) -> None:

@@ -107,7 +107,7 @@ class Size:
         return table(lines)
 
     def differences(self) -> str:
-        """Every comparison with the first method: difference, interval, p and verdict."""
+        """Every comparison with the first method: difference, interval, p and verdict; nothing of single draws."""
         headings = ["against", "set", "draws", "difference (points)", "95 % interval", "p", "verdict"]
         lines = [headings, ["---", "---", "---:", "---:", "---:", "---:", "---"]]
         for method in self.runs:
@@ -118,7 +118,7 @@ class Size:
                 lines.append(line)
             if len(judged) > 1:
                 lines.append(self._mean_of_sets(method, [one for _, one, _, _ in judged]))
-        return table(lines)
+        return table(lines) if len(lines) > 2 else ""
 
     def seconds(self) -> str:
         """Mean seconds of training, a line per method; nothing where none were measured."""

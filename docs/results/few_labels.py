@@ -45,6 +45,8 @@ The settings of weft's default come from some fifteen tries in view of test rows
 labels, and by which loss rows of one label are brought together, was decided on rows of training files and on other
 sets. The table is being filled: what is not there has not been run, SetFit with 16 labels per class among it."""
 
+SINGLE = "One draw of each set so far: nothing can be told apart."
+
 SECONDS = """\
 ## Seconds of training
 
@@ -61,7 +63,9 @@ def few_labels_page(folder: Path) -> str:
     """The whole page, from the CSV files of the benchmark."""
     parts = [HEAD]
     for per_class, size in read_sizes(folder, SETS, METHODS).items():
-        parts += [f"## {per_class} labels per class", size.overview(), "### Differences", size.differences()]
+        parts += [f"## {per_class} labels per class", size.overview()]
+        differences = size.differences()
+        parts += ["### Differences", differences] if differences else [SINGLE]
     parts.append(SECONDS)
     for per_class, size in read_sizes(folder / "seconds", SETS, METHODS).items():
         parts += [f"### {per_class} labels per class", size.seconds()]
